@@ -1,0 +1,365 @@
+package timeline
+
+import (
+	"cmp"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Defaults of [Options].
+const (
+	DefaultConfidence = 0.95
+	DefaultResamples  = 1000
+)
+
+// Options of [Summarize].
+type Options struct {
+	Confidence float64 // of the bounds, between 0 and 1 exclusive; anything else is DefaultConfidence
+	Resamples  int     // of the bootstrap; below 1 is DefaultResamples
+	Seed       uint64  // same marks, options and seed: same report
+}
+
+// Estimate is a statistic in nanoseconds. Low and High are its confidence bounds, which
+// include what the intervals of the marks leave open: LowNS <= NS <= HighNS.
+type Estimate struct{ NS, LowNS, HighNS int64 }
+
+// Summary tells of one stage how long after the command it was reached.
+type Summary struct {
+	Stage Stage
+	Count int // durations that the statistics stand on
+
+	// Missing is how many more there would be, had every subject that ever reached
+	// this stage (at one host) reached it in every reconfiguration. A subject that some
+	// reconfigurations rightly leave alone is missing there too.
+	Missing int
+
+	// Quantiles of the time since the command. See [Quantile] for how little P95 and
+	// P99 mean below 20 and 100 values; their HighNS then is only the largest value
+	// seen and does not bound what was not seen.
+	Median, P95, P99 Estimate
+
+	// Resolution is the median width of the durations. Differences below it cannot be
+	// resolved, however many repeats there are.
+	Resolution time.Duration
+
+	// Step is how much later than the stage before it in the report the median is, and
+	// Share is Step as a part of the total, from 0 to 1.
+	Step  time.Duration
+	Share float64
+}
+
+// Report is what many reconfigurations say together.
+type Report struct {
+	// Stages are in order of their medians, ties in canonical order. The command,
+	// being 0, is not among them.
+	Stages           []Summary
+	Reconfigurations int // those that have a command mark
+
+	// Total is the median of the last stage. The steps add up to it, and the shares to
+	// 1, unless it is not above 0: then they are all 0.
+	Total Estimate
+
+	// Orphans are marks that were left out because their reconfiguration has no command
+	// mark. Those of reconfiguration 0, before the first command, are rightly without one
+	// and left out uncounted.
+	Orphans int
+}
+
+// MarshalJSON writes one object: kind ("summary"), reconfigurations, orphans, stages
+// (each with stage, count, missing, median_ns, median_low_ns, median_high_ns, the same
+// for p95 and p99, resolution_ns, step_ns, share), total_ns, total_low_ns and
+// total_high_ns.
+func (r Report) MarshalJSON() ([]byte, error) {
+	type stage struct {
+		Stage        Stage   `json:"stage"`
+		Count        int     `json:"count"`
+		Missing      int     `json:"missing"`
+		MedianNS     int64   `json:"median_ns"`
+		MedianLowNS  int64   `json:"median_low_ns"`
+		MedianHighNS int64   `json:"median_high_ns"`
+		P95NS        int64   `json:"p95_ns"`
+		P95LowNS     int64   `json:"p95_low_ns"`
+		P95HighNS    int64   `json:"p95_high_ns"`
+		P99NS        int64   `json:"p99_ns"`
+		P99LowNS     int64   `json:"p99_low_ns"`
+		P99HighNS    int64   `json:"p99_high_ns"`
+		ResolutionNS int64   `json:"resolution_ns"`
+		StepNS       int64   `json:"step_ns"`
+		Share        float64 `json:"share"`
+	}
+	stages := make([]stage, len(r.Stages)) // [] and not null when there are none
+	for i, s := range r.Stages {
+		stages[i] = stage{
+			s.Stage, s.Count, s.Missing,
+			s.Median.NS, s.Median.LowNS, s.Median.HighNS,
+			s.P95.NS, s.P95.LowNS, s.P95.HighNS,
+			s.P99.NS, s.P99.LowNS, s.P99.HighNS,
+			int64(s.Resolution), int64(s.Step), s.Share,
+		}
+	}
+	return encode(struct {
+		Kind             string  `json:"kind"`
+		Reconfigurations int     `json:"reconfigurations"`
+		Orphans          int     `json:"orphans"`
+		Stages           []stage `json:"stages"`
+		TotalNS          int64   `json:"total_ns"`
+		TotalLowNS       int64   `json:"total_low_ns"`
+		TotalHighNS      int64   `json:"total_high_ns"`
+	}{"summary", r.Reconfigurations, r.Orphans, stages, r.Total.NS, r.Total.LowNS, r.Total.HighNS})
+}
+
+// Summarize pools the durations from command to stage over all reconfigurations and
+// subjects. Give it merged marks ([Merge]); their order does not matter.
+//
+// A duration is the mark's interval less that of the command, so it is as wide as both
+// together. With several command marks in one reconfiguration, time starts at the first.
+// When one subject reaches a stage more than once, the first dark, carrier-down or
+// traffic-lost counts, and the last of any other stage: only then is it back for good.
+//
+// Confidence bounds are percentiles of a bootstrap that draws whole reconfigurations,
+// because the subjects in one of them share a command and are not independent. For each
+// bound the least favourable ends of the intervals are taken. Where a stage was reached
+// in fewer than two reconfigurations there is nothing to draw, and the bounds are the
+// ends of all its durations. With few reconfigurations (below about 20) a bootstrap
+// makes bounds that are too narrow.
+func Summarize(marks []Mark, opt Options) Report {
+	if !(opt.Confidence > 0 && opt.Confidence < 1) {
+		opt.Confidence = DefaultConfidence
+	}
+	if opt.Resamples < 1 {
+		opt.Resamples = DefaultResamples
+	}
+	pools, reconfigurations, orphans := poolByStage(marks)
+	bootstrap(pools, reconfigurations, opt)
+
+	report := Report{Reconfigurations: reconfigurations, Orphans: orphans}
+	for _, p := range pools {
+		report.Stages = append(report.Stages, p.summary(opt.Confidence))
+	}
+	report.addShares()
+	return report
+}
+
+// addShares orders the stages by time and says what each adds to the total. A median
+// before the command (a last packet may be that old) adds nothing.
+func (r *Report) addShares() {
+	if len(r.Stages) == 0 {
+		return
+	}
+	slices.SortFunc(r.Stages, func(a, b Summary) int {
+		return cmp.Or(cmp.Compare(a.Median.NS, b.Median.NS), compareStages(a.Stage, b.Stage))
+	})
+	r.Total = r.Stages[len(r.Stages)-1].Median
+	var before int64
+	for i := range r.Stages {
+		s := &r.Stages[i]
+		now := max(s.Median.NS, 0)
+		s.Step = time.Duration(now - before)
+		if r.Total.NS > 0 {
+			s.Share = float64(s.Step) / float64(r.Total.NS)
+		}
+		before = now
+	}
+}
+
+// quantiles are those of a Summary.
+var quantiles = [...]float64{0.5, 0.95, 0.99}
+
+// pool holds the durations of one stage. Reconfigurations are numbered from 0 here,
+// those without a command left out.
+type pool struct {
+	stage    Stage
+	subjects map[[2]string]struct{} // subject and host
+	sizes    []int                  // durations in each reconfiguration
+	reached  int                    // reconfigurations with any
+	widths   []Interval             // of the durations, as points
+	lows     ends
+	highs    ends
+	draws    [][len(quantiles)]Interval // what each resample gave
+}
+
+// ends are the lower or the upper ends of durations, sorted once; a resample then only
+// counts how often each is drawn.
+type ends []end
+
+type end struct {
+	ns   int64
+	from int // reconfiguration
+}
+
+func poolByStage(marks []Mark) (pools []*pool, reconfigurations, orphans int) {
+	commands := make(map[int]Interval)
+	for _, m := range marks {
+		if m.Stage != Command {
+			continue
+		}
+		at, ok := commands[m.Reconfiguration]
+		if !ok {
+			at = m.Interval
+		}
+		commands[m.Reconfiguration] = earlier(at, m.Interval)
+	}
+	numbers := make(map[int]int, len(commands))
+	for i, reconfiguration := range slices.Sorted(maps.Keys(commands)) {
+		numbers[reconfiguration] = i
+	}
+
+	type event struct {
+		reconfiguration int
+		stage           Stage
+		subject, host   string
+	}
+	events := make(map[event]Interval)
+	for _, m := range marks {
+		if _, ok := commands[m.Reconfiguration]; !ok {
+			if m.Reconfiguration != 0 {
+				orphans++
+			}
+			continue
+		}
+		if m.Stage == Command {
+			continue
+		}
+		e := event{m.Reconfiguration, m.Stage, m.Subject, m.Host}
+		at, ok := events[e]
+		switch {
+		case !ok:
+			at = m.Interval
+		case m.Stage.loss():
+			at = earlier(at, m.Interval)
+		default:
+			at = later(at, m.Interval)
+		}
+		events[e] = at
+	}
+
+	byStage := make(map[Stage]*pool)
+	for e, at := range events {
+		p := byStage[e.stage]
+		if p == nil {
+			p = &pool{stage: e.stage, subjects: make(map[[2]string]struct{}), sizes: make([]int, len(commands))}
+			byStage[e.stage] = p
+			pools = append(pools, p)
+		}
+		number := numbers[e.reconfiguration]
+		since := at.Sub(commands[e.reconfiguration])
+		p.subjects[[2]string{e.subject, e.host}] = struct{}{}
+		if p.sizes[number] == 0 {
+			p.reached++
+		}
+		p.sizes[number]++
+		p.widths = append(p.widths, Point(int64(since.Width())))
+		p.lows = append(p.lows, end{since.Earliest, number})
+		p.highs = append(p.highs, end{since.Latest, number})
+	}
+	for _, p := range pools {
+		p.lows.sort()
+		p.highs.sort()
+	}
+	return pools, len(commands), orphans
+}
+
+// earlier and later hold the first and the last of two instants, whichever it was.
+func earlier(a, b Interval) Interval {
+	return Interval{min(a.Earliest, b.Earliest), min(a.Latest, b.Latest)}
+}
+
+func later(a, b Interval) Interval {
+	return Interval{max(a.Earliest, b.Earliest), max(a.Latest, b.Latest)}
+}
+
+// bootstrap draws as many reconfigurations as there are, with replacement, again and
+// again, and keeps what the quantiles would have been.
+func bootstrap(pools []*pool, reconfigurations int, opt Options) {
+	random := rand.New(rand.NewPCG(opt.Seed, 0))
+	times := make([]int, reconfigurations) // that each was drawn
+	for range opt.Resamples {
+		clear(times)
+		for range reconfigurations {
+			times[random.IntN(reconfigurations)]++
+		}
+		for _, p := range pools {
+			if draw, ok := p.quantiles(times); ok {
+				p.draws = append(p.draws, draw)
+			}
+		}
+	}
+}
+
+// quantiles are those when each reconfiguration counts so many times. It reports false
+// when that leaves no durations.
+func (p *pool) quantiles(times []int) (at [len(quantiles)]Interval, ok bool) {
+	n := 0
+	for number, size := range p.sizes {
+		n += times[number] * size
+	}
+	if n == 0 {
+		return at, false
+	}
+	lows, highs := p.lows.quantiles(times, n), p.highs.quantiles(times, n)
+	for q := range quantiles {
+		at[q] = Interval{lows[q].Earliest, highs[q].Latest}
+	}
+	return at, true
+}
+
+// quantiles are those of the n ends that there are when each reconfiguration counts so
+// many times. Each is rounded down and up.
+func (e ends) quantiles(times []int, n int) (at [len(quantiles)]Interval) {
+	i, below := 0, 0 // below is how many of the n come before e[i]
+	for q := range quantiles {
+		p := positionOf(n, quantiles[q])
+		for below+times[e[i].from] <= p.at {
+			below += times[e[i].from]
+			i++
+		}
+		// Go on with copies: the next quantile may lie between the same two ends.
+		j, upTo := i, below+times[e[i].from]
+		for upTo <= p.next {
+			j++
+			upTo += times[e[j].from]
+		}
+		floor, ceil := p.between(e[i].ns, e[j].ns)
+		at[q] = Interval{floor, ceil}
+	}
+	return at
+}
+
+func (e ends) sort() {
+	slices.SortFunc(e, func(a, b end) int { return cmp.Compare(a.ns, b.ns) })
+}
+
+func (p *pool) summary(confidence float64) Summary {
+	once := slices.Repeat([]int{1}, len(p.sizes))
+	at, _ := p.quantiles(once)
+	count := len(p.widths)
+	return Summary{
+		Stage:      p.stage,
+		Count:      count,
+		Missing:    len(p.subjects)*len(p.sizes) - count,
+		Median:     p.estimate(0, at, confidence),
+		P95:        p.estimate(1, at, confidence),
+		P99:        p.estimate(2, at, confidence),
+		Resolution: time.Duration(Quantile(p.widths, 0.5).Mid()),
+	}
+}
+
+// estimate gives quantiles[q], which without resampling is at[q], its bounds.
+func (p *pool) estimate(q int, at [len(quantiles)]Interval, confidence float64) Estimate {
+	bounds := Interval{p.lows[0].ns, p.highs[len(p.highs)-1].ns}
+	if p.reached >= 2 && len(p.draws) > 0 {
+		lows, highs := make([]int64, len(p.draws)), make([]int64, len(p.draws))
+		for i, draw := range p.draws {
+			lows[i], highs[i] = draw[q].Earliest, draw[q].Latest
+		}
+		slices.Sort(lows)
+		slices.Sort(highs)
+		tail := (1 - confidence) / 2
+		bounds.Earliest, _ = positionOf(len(lows), tail).of(lows)
+		_, bounds.Latest = positionOf(len(highs), 1-tail).of(highs)
+		bounds = bounds.Hull(at[q]) // the draws may all lie on one side
+	}
+	return Estimate{at[q].Mid(), bounds.Earliest, bounds.Latest}
+}
