@@ -193,15 +193,15 @@ func (c Change) Ports() []Port {
 	return slices.Compact(ps)
 }
 
-// String returns the change for people: "-1>36 +1>33,2>34", or "no change".
+// String returns the change for people: "- 1>36 + 1>33,2>34", or "no change".
 func (c Change) String() string {
 	switch {
 	case c.Empty():
 		return "no change"
 	case c.Add.Len() == 0:
-		return "-" + c.Remove.String()
+		return "- " + c.Remove.String()
 	case c.Remove.Len() == 0:
-		return "+" + c.Add.String()
+		return "+ " + c.Add.String()
 	}
-	return "-" + c.Remove.String() + " +" + c.Add.String()
+	return "- " + c.Remove.String() + " + " + c.Add.String()
 }

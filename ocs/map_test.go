@@ -146,10 +146,10 @@ func TestChange_ApplyTo_Refuses(t *testing.T) {
 
 func TestChange_String(t *testing.T) {
 	for want, c := range map[string]ocs.Change{
-		"no change":   {},
-		"+1>33":       {Add: mustParse(t, "1>33")},
-		"-1>33":       {Remove: mustParse(t, "1>33")},
-		"-1>33 +1>34": {Remove: mustParse(t, "1>33"), Add: mustParse(t, "1>34")},
+		"no change":     {},
+		"+ 1>33":        {Add: mustParse(t, "1>33")},
+		"- 1>33":        {Remove: mustParse(t, "1>33")},
+		"- 1>33 + 1>34": {Remove: mustParse(t, "1>33"), Add: mustParse(t, "1>34")},
 	} {
 		if got := c.String(); got != want {
 			t.Errorf("String=%q, want %q", got, want)

@@ -43,6 +43,10 @@ type DBm float64
 // DB is a ratio of optical powers in decibels: a loss, a gain, a tolerance.
 type DB float64
 
+// NoLight is the power below which a port counts as dark: no receiver of a data
+// link works there, and monitors are near their floor.
+const NoLight DBm = -45
+
 // Add returns the power after a gain (or, negative, a loss).
 func (p DBm) Add(g DB) DBm { return p + DBm(g) }
 

@@ -122,7 +122,7 @@ func TestPlanUndo_PortsTakenSince(t *testing.T) {
 		t.Errorf("err=%v, want ErrConflict", err)
 	}
 	c, err := ocs.PlanUndo(mustParse(t, "2>19"), done)
-	if err != nil || c.String() != "+1>17" {
+	if err != nil || c.String() != "+ 1>17" {
 		t.Errorf("PlanUndo=%v, %v", c, err)
 	}
 }
@@ -130,7 +130,7 @@ func TestPlanUndo_PortsTakenSince(t *testing.T) {
 func TestPlanDisconnect(t *testing.T) {
 	have := mustParse(t, "1>17,2>18,3>19")
 	c, err := ocs.PlanDisconnect(have, 1, 18, 17)
-	if err != nil || c.String() != "-1>17,2>18" {
+	if err != nil || c.String() != "- 1>17,2>18" {
 		t.Errorf("PlanDisconnect=%v, %v", c, err)
 	}
 	if _, err := ocs.PlanDisconnect(have, 9); !errors.Is(err, ocs.ErrNotConnected) || !strings.Contains(err.Error(), "port 9") {

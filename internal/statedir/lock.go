@@ -1,0 +1,73 @@
+package statedir
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The wait between two tries to take a lock doubles from the first to the
+// second. Neither flock nor LockFileEx can wait and be cancelled.
+const (
+	firstWait   = time.Millisecond
+	longestWait = 25 * time.Millisecond
+)
+
+// Lock takes the exclusive lock at path and returns the function that gives
+// it back, which may be called more than once. Between processes, and within
+// one, at most one caller holds it. It is advisory: it keeps out those who ask
+// for it. The file is created if need be and must never be removed, as a
+// second file of the same name would be a second lock.
+//
+// While another holds the lock, Lock waits until ctx ends; the error then
+// matches context.Cause(ctx) and names the holder's process. Whoever waits
+// longest is not served first.
+func Lock(ctx context.Context, path string) (unlock func(), err error) {
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("lock %s: %w", path, context.Cause(ctx))
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock: %w", err)
+	}
+	for wait := firstWait; ; wait = min(2*wait, longestWait) {
+		taken, err := tryLock(f)
+		if err != nil {
+			f.Close()
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		if taken {
+			break
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			defer f.Close()
+			return nil, fmt.Errorf("lock %s is held by %s: %w", path, holder(f), context.Cause(ctx))
+		}
+	}
+	// The number is for people; a full disk must not spoil the lock.
+	_ = f.Truncate(0)
+	_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	return sync.OnceFunc(func() {
+		_ = f.Truncate(0)
+		f.Close() // frees the lock
+	}), nil
+}
+
+// holder says who holds the lock on f. It is empty for a moment after the
+// lock was taken.
+func holder(f *os.File) string {
+	text, _ := io.ReadAll(io.NewSectionReader(f, 0, 32))
+	if pid := strings.TrimSpace(string(text)); pid != "" {
+		return "process " + pid
+	}
+	return "another process"
+}
