@@ -1,0 +1,382 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
+	"golang.org/x/term"
+
+	"github.com/ocslab/ocslab/drivers"
+	"github.com/ocslab/ocslab/examples"
+	"github.com/ocslab/ocslab/internal/secret"
+	"github.com/ocslab/ocslab/internal/statedir"
+	"github.com/ocslab/ocslab/lab"
+	"github.com/ocslab/ocslab/lab/history"
+)
+
+// app is what the subcommands share.
+type app struct {
+	out, err io.Writer
+	set      settings
+	started  bool // the command line was understood
+
+	log    *history.Log
+	opened []*lab.Lab
+	byURL  map[string]*lab.Opened
+}
+
+// settings come from flags, OCSLAB_* in the environment, ocslab.yaml and the
+// defaults, in this order. Names of switches and port maps never do: viper
+// folds case and splits at dots.
+type settings struct {
+	Lab      string
+	Emulated bool
+	JSON     bool
+	Password string // a reference
+	Timeout  time.Duration
+	StateDir string
+	Mode     string
+	Trace    bool
+}
+
+func (a *app) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "ocslab",
+		Short: "Drive, emulate and measure optical circuit switches",
+		Long: `ocslab is lab tooling for optical circuit switches: it moves light, verifies
+that it moved, and measures when each layer came back.
+
+A SWITCH is the name of a switch in the lab file (--lab), or a URL such as
+tl1://admin@192.0.2.10:3082. Start with "ocslab demo".`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	f := root.PersistentFlags()
+	f.String("lab", "", "lab `FILE`")
+	f.Bool("emulated", false, "use emulated switches in place of the lab's; without --lab, of the built-in testbed")
+	f.Bool("json", false, "one JSON object per line on stdout")
+	f.String("password", "", "password of the switches, as a `REF`erence: env:NAME or file:PATH")
+	f.Duration("timeout", 10*time.Second, "how long one reply of a switch may take")
+	f.String("state-dir", "", "where history and emulated switches are kept (`DIR`; default $XDG_STATE_HOME/ocslab)")
+	f.Bool("trace", false, "show what is sent to and received from switches on stderr, secrets masked")
+	f.String("config", "", "settings `FILE` (default ocslab.yaml here or in the user's configuration directory)")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		a.started = true
+		return a.settle(cmd)
+	}
+	root.PersistentPostRunE = func(*cobra.Command, []string) error { return a.close() }
+	root.AddCommand(
+		a.demoCommand(), a.emulateCommand(), a.showCommand(),
+		a.connectCommand(), a.disconnectCommand(), a.linkCommand(), a.unlinkCommand(),
+		a.planCommand(), a.applyCommand(),
+		a.undoCommand(), a.historyCommand(), a.snapshotCommand(), a.restoreCommand(),
+		a.conformCommand(), a.versionCommand(),
+	)
+	for _, c := range root.Commands() {
+		if c.Args != nil {
+			check := c.Args
+			c.Args = func(cmd *cobra.Command, args []string) error {
+				if err := check(cmd, args); err != nil {
+					return usagef("%w; usage: %s", err, cmd.UseLine())
+				}
+				return nil
+			}
+		}
+		if c.RunE != nil {
+			run := c.RunE
+			c.RunE = func(cmd *cobra.Command, args []string) error {
+				// PersistentPostRunE does not run after an error.
+				err := run(cmd, args)
+				return errors.Join(err, a.close())
+			}
+		}
+	}
+	return root
+}
+
+// keys are the settings a file may hold.
+var keys = []string{"lab", "emulated", "json", "password", "timeout", "state-dir", "mode", "trace"}
+
+// settle reads the settings.
+func (a *app) settle(cmd *cobra.Command) error {
+	v := viper.NewWithOptions(viper.KeyDelimiter("::"))
+	v.SetEnvPrefix("OCSLAB")
+	v.SetEnvKeyReplacer(strings.NewReplacer("-", "_"))
+	for _, k := range keys {
+		if k == "password" {
+			continue // OCSLAB_PASSWORD is the password itself, not a reference
+		}
+		if err := v.BindEnv(k); err != nil {
+			return err
+		}
+	}
+	if path, err := cmd.Flags().GetString("config"); err != nil {
+		return err
+	} else if path != "" {
+		v.SetConfigFile(path)
+	} else {
+		v.SetConfigName("ocslab")
+		v.SetConfigType("yaml")
+		v.AddConfigPath(".")
+		if dir, err := os.UserConfigDir(); err == nil {
+			v.AddConfigPath(filepath.Join(dir, "ocslab"))
+		}
+	}
+	if err := v.ReadInConfig(); err != nil && !errors.As(err, new(viper.ConfigFileNotFoundError)) {
+		return usagef("settings: %w", err)
+	}
+	for _, k := range v.AllKeys() {
+		if v.InConfig(k) && !slices.Contains(keys, k) {
+			return usagef("settings file %s: unknown key %q: want some of %s", v.ConfigFileUsed(), k, strings.Join(keys, ", "))
+		}
+	}
+	var bindErr error
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if slices.Contains(keys, f.Name) {
+			bindErr = errors.Join(bindErr, v.BindPFlag(f.Name, f))
+		}
+	})
+	if bindErr != nil {
+		return bindErr
+	}
+	timeout, err := time.ParseDuration(v.GetString("timeout"))
+	if err != nil || timeout <= 0 {
+		return usagef("timeout %q: want a duration above zero with its unit, such as 10s", v.GetString("timeout"))
+	}
+	a.set = settings{
+		Lab: v.GetString("lab"), Emulated: v.GetBool("emulated"), JSON: v.GetBool("json"),
+		Password: v.GetString("password"), Timeout: timeout,
+		StateDir: v.GetString("state-dir"), Mode: v.GetString("mode"), Trace: v.GetBool("trace"),
+	}
+	return nil
+}
+
+// password returns the password for switches that have none in the lab file.
+func (a *app) password() (secret.Secret, error) {
+	if a.set.Password == "" {
+		if p := os.Getenv("OCSLAB_PASSWORD"); p != "" {
+			return secret.New(p), nil
+		}
+		return secret.Secret{}, nil
+	}
+	ref, err := secret.ParseRef(a.set.Password)
+	if err != nil {
+		return secret.Secret{}, usageError{err}
+	}
+	p, err := ref.Resolve(".")
+	if err != nil {
+		return secret.Secret{}, usageError{err}
+	}
+	return p, nil
+}
+
+// file returns the lab file: that of --lab or, with --emulated alone, the
+// built-in testbed. It is nil when there is none.
+func (a *app) file() (*lab.File, error) {
+	switch {
+	case a.set.Lab != "":
+		f, err := lab.Load(a.set.Lab)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		return f, nil
+	case a.set.Emulated:
+		return lab.Parse("opus-testbed.yaml", examples.OpusTestbed)
+	}
+	return nil, nil
+}
+
+// lab opens the lab; nil when there is no lab file.
+func (a *app) lab() (*lab.Lab, error) {
+	if len(a.opened) > 0 {
+		return a.opened[0], nil
+	}
+	f, err := a.file()
+	if err != nil || f == nil {
+		return nil, err
+	}
+	opt := lab.Options{Emulated: a.set.Emulated, Timeout: a.set.Timeout, Trace: a.tracer()}
+	if opt.Password, err = a.password(); err != nil {
+		return nil, err
+	}
+	if opt.StateDir, err = a.stateDir(); err != nil {
+		return nil, err
+	}
+	l := lab.New(f, opt)
+	a.opened = append(a.opened, l)
+	return l, nil
+}
+
+func (a *app) tracer() func(name string, sent bool, p []byte) {
+	if !a.set.Trace {
+		return nil
+	}
+	return func(name string, sent bool, p []byte) {
+		way := "<"
+		if sent {
+			way = ">"
+		}
+		fmt.Fprintf(a.err, "%s %s %s %q\n", time.Now().Format("15:04:05.000000"), name, way, p)
+	}
+}
+
+// open opens a SWITCH: a name in the lab, or a URL.
+func (a *app) open(ctx context.Context, name string) (*lab.Opened, error) {
+	if drivers.IsURL(name) {
+		return a.openURL(ctx, name)
+	}
+	l, err := a.lab()
+	if err != nil {
+		return nil, err
+	}
+	if l == nil {
+		return nil, usagef("switch %q: a name needs --lab FILE; or give a URL such as tl1://admin@192.0.2.10:3082", name)
+	}
+	return l.Switch(ctx, name)
+}
+
+func (a *app) openURL(ctx context.Context, url string) (*lab.Opened, error) {
+	if o := a.byURL[url]; o != nil {
+		return o, nil
+	}
+	t, err := drivers.Parse(url)
+	if err != nil {
+		return nil, err
+	}
+	opt := drivers.Options{Name: t.String(), Timeout: a.set.Timeout}
+	if trace := a.tracer(); trace != nil {
+		opt.Trace = func(sent bool, p []byte) { trace(t.Host, sent, p) }
+	}
+	if opt.Password, err = a.passwordFor(t); err != nil {
+		return nil, err
+	}
+	sw, err := drivers.Open(ctx, url, opt)
+	if err != nil {
+		return nil, err
+	}
+	o := &lab.Opened{Switch: sw, Name: t.String(), Device: t.String()}
+	if a.byURL == nil {
+		a.byURL = map[string]*lab.Opened{}
+	}
+	a.byURL[url] = o
+	return o, nil
+}
+
+// passwordFor returns the password for a URL. Without one, an address of this
+// machine is taken for an emulated switch.
+func (a *app) passwordFor(t drivers.Target) (secret.Secret, error) {
+	p, err := a.password()
+	if err == nil && p.IsZero() && t.Loopback() {
+		p = secret.New(lab.EmulatedPassword)
+	}
+	return p, err
+}
+
+// names returns the switches a command is about: those named, or all of the
+// lab.
+func (a *app) names(args []string) ([]string, error) {
+	if len(args) > 0 {
+		return args, nil
+	}
+	l, err := a.lab()
+	if err != nil {
+		return nil, err
+	}
+	if l == nil {
+		return nil, usagef("name a switch by URL, or give --lab FILE")
+	}
+	var names []string
+	for _, s := range l.File.Switches {
+		names = append(names, s.Name)
+	}
+	return names, nil
+}
+
+func (a *app) stateDir() (string, error) {
+	return statedir.Dir(a.set.StateDir)
+}
+
+// history opens the record of changes and warns of what is wrong with it.
+func (a *app) history() (*history.Log, error) {
+	if a.log != nil {
+		return a.log, nil
+	}
+	dir, err := a.stateDir()
+	if err != nil {
+		return nil, err
+	}
+	a.log, err = history.Open(dir)
+	return a.log, err
+}
+
+func (a *app) close() error {
+	var errs []error
+	for _, l := range a.opened {
+		errs = append(errs, l.Close())
+	}
+	for _, o := range a.byURL {
+		errs = append(errs, o.Close())
+	}
+	a.opened, a.byURL = nil, nil
+	return errors.Join(errs...)
+}
+
+// json writes one line.
+func (a *app) json(v any) {
+	enc := json.NewEncoder(a.out)
+	enc.SetEscapeHTML(false) // "1>33" stays readable
+	if err := enc.Encode(v); err != nil {
+		fmt.Fprintf(a.err, "ocslab: cannot write: %v\n", err)
+	}
+}
+
+// printf writes text for people, nothing with --json.
+func (a *app) printf(format string, args ...any) {
+	if !a.set.JSON {
+		fmt.Fprintf(a.out, format, args...)
+	}
+}
+
+// progress shows how far a long command is on a terminal, and nothing
+// elsewhere. Call done before anything else is written.
+type progress struct {
+	w    io.Writer
+	last int
+}
+
+func (a *app) progress() *progress {
+	if f, ok := a.err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return &progress{w: a.err}
+	}
+	return &progress{}
+}
+
+func (p *progress) set(format string, args ...any) {
+	if p.w == nil {
+		return
+	}
+	s := fmt.Sprintf(format, args...)
+	fmt.Fprintf(p.w, "\r%s%s", s, strings.Repeat(" ", max(p.last-len(s), 0)))
+	p.last = len(s)
+}
+
+func (p *progress) done() {
+	if p.w != nil && p.last > 0 {
+		fmt.Fprintf(p.w, "\r%s\r", strings.Repeat(" ", p.last))
+		p.last = 0
+	}
+}

@@ -1,0 +1,324 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ocslab/ocslab/lab"
+	"github.com/ocslab/ocslab/lab/history"
+	"github.com/ocslab/ocslab/ocs"
+)
+
+// changeFlags are the flags of every command that moves light.
+type changeFlags struct {
+	dryRun bool
+}
+
+func (a *app) addMode(c *cobra.Command, def string) {
+	c.Flags().String("mode", def, "what may happen to other circuits: `safe|update|overwrite`; safe refuses busy ports, update moves them, overwrite also removes all else")
+}
+
+func (f *changeFlags) add(c *cobra.Command) {
+	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the change and do nothing")
+}
+
+func (a *app) mode() (ocs.Policy, error) {
+	p, err := ocs.ParsePolicy(a.set.Mode)
+	if err != nil {
+		return "", usagef("--mode: %w", err)
+	}
+	return p, nil
+}
+
+func (a *app) connectCommand() *cobra.Command {
+	var f changeFlags
+	c := &cobra.Command{
+		Use:   "connect SWITCH MAP",
+		Short: "Make cross-connects, read back and verified",
+		Long: `Make the cross-connects of MAP, such as "1>33" or "1-4>33-36,7>40", touching
+nothing else unless --mode says so. The change is recorded with its inverse
+before it is sent, and read back afterwards: see "ocslab undo".`,
+		Example: "  ocslab connect rail0 '1>33,2>34'\n  ocslab connect tl1://admin@192.0.2.10:3082 '1-4>33-36' --mode update",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			mode, err := a.mode()
+			if err != nil {
+				return err
+			}
+			want, err := ocs.ParseMap(args[1])
+			if err != nil {
+				return err
+			}
+			if want.Len() == 0 {
+				return usagef("nothing to connect: want a map such as 1>33,2>34")
+			}
+			return a.change(cmd.Context(), args[0], f, wish(want, mode))
+		},
+	}
+	f.add(c)
+	a.addMode(c, "safe")
+	return c
+}
+
+func (a *app) disconnectCommand() *cobra.Command {
+	var f changeFlags
+	c := &cobra.Command{
+		Use:     "disconnect SWITCH PORTS",
+		Short:   "Remove the cross-connects that use these ports at either end",
+		Example: "  ocslab disconnect rail0 1,2\n  ocslab disconnect rail0 33-36 --dry-run",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ports, err := ocs.ParsePorts(args[1])
+			if err != nil {
+				return err
+			}
+			if len(ports) == 0 {
+				return usagef("nothing to disconnect: want ports such as 1,2 or 33-36")
+			}
+			return a.change(cmd.Context(), args[0], f, plan{make: func(have ocs.Map) (ocs.Change, error) {
+				return ocs.PlanDisconnect(have, ports...)
+			}, ports: ports})
+		},
+	}
+	f.add(c)
+	return c
+}
+
+func (a *app) linkCommand() *cobra.Command {
+	var f changeFlags
+	c := &cobra.Command{
+		Use:     "link NIC NIC",
+		Short:   "Join two NICs of the lab both ways",
+		Example: "  ocslab --lab lab.yaml link gpu1/ens1f0 gpu2/ens1f0",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			mode, err := a.mode()
+			if err != nil {
+				return err
+			}
+			l, err := a.needLab()
+			if err != nil {
+				return err
+			}
+			maps, err := l.File.Link(args[0], args[1])
+			if err != nil {
+				return usageError{err}
+			}
+			return a.changeAll(cmd.Context(), f, maps, mode)
+		},
+	}
+	f.add(c)
+	a.addMode(c, "safe")
+	return c
+}
+
+func (a *app) unlinkCommand() *cobra.Command {
+	var f changeFlags
+	c := &cobra.Command{
+		Use:   "unlink NIC",
+		Short: "Remove the cross-connects that light of a NIC goes through",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := a.needLab()
+			if err != nil {
+				return err
+			}
+			n, err := l.File.NIC(args[0])
+			if err != nil {
+				return usageError{err}
+			}
+			switches := []string{n.Tx.Switch, n.Rx.Switch}
+			for _, s := range slices.Compact(switches) {
+				err := a.change(cmd.Context(), s, f, plan{make: func(have ocs.Map) (ocs.Change, error) {
+					var used []ocs.Port
+					for _, p := range []lab.PortRef{n.Tx, n.Rx} {
+						if p.Switch == s && len(have.At(p.Port)) > 0 {
+							used = append(used, p.Port)
+						}
+					}
+					if len(used) == 0 {
+						return ocs.Change{}, fmt.Errorf("%s: %w", n.FullName(), ocs.ErrNotConnected)
+					}
+					return ocs.PlanDisconnect(have, used...)
+				}})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	f.add(c)
+	return c
+}
+
+func (a *app) needLab() (*lab.Lab, error) {
+	l, err := a.lab()
+	if err == nil && l == nil {
+		err = usagef("this needs --lab FILE")
+	}
+	return l, err
+}
+
+// plan is how a change comes about.
+type plan struct {
+	// make is given what the device holds.
+	make func(have ocs.Map) (ocs.Change, error)
+	// want, when there is one, is brought about by Reconcile under mode.
+	want *ocs.Map
+	mode ocs.Policy
+	// ports, when given, must exist on the device.
+	ports []ocs.Port
+	undo  int // entry of the history that is taken back
+}
+
+func wish(want ocs.Map, mode ocs.Policy) plan {
+	return plan{want: &want, mode: mode, make: func(have ocs.Map) (ocs.Change, error) { return ocs.Plan(have, want, mode) }}
+}
+
+type changeLine struct {
+	Kind     string  `json:"kind"` // "change"
+	Switch   string  `json:"switch"`
+	Remove   ocs.Map `json:"remove"`
+	Add      ocs.Map `json:"add"`
+	DryRun   bool    `json:"dry_run"`
+	ID       int     `json:"id"`       // in the history, 0 if nothing was sent
+	Requests int     `json:"requests"` // sent to the device
+	AckNS    int64   `json:"ack_ns"`   // from the last request sent to its acknowledgement
+	Verified bool    `json:"verified"` // read back and as wished
+}
+
+type outcomeLine struct {
+	Kind    string    `json:"kind"` // "circuit"
+	Switch  string    `json:"switch"`
+	Ingress ocs.Port  `json:"ingress"`
+	Egress  ocs.Port  `json:"egress"`
+	State   ocs.State `json:"state"`
+}
+
+// change moves light on one switch: it is recorded, sent, read back, and told.
+func (a *app) change(ctx context.Context, name string, f changeFlags, p plan) error {
+	sw, err := a.open(ctx, name)
+	if err != nil {
+		return err
+	}
+	about := func(err error) error { return aboutSwitch(sw.Name, err) }
+	id, err := sw.Identify(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range p.ports {
+		if !id.Geometry.Has(n) {
+			return about(&ocs.PortError{Port: n, Geometry: id.Geometry, Reason: "is not a port"})
+		}
+	}
+	if f.dryRun {
+		return about(a.dryRun(ctx, sw, id, p))
+	}
+	log, err := a.history()
+	if err != nil {
+		return err
+	}
+	rec := log.Wrap(sw, history.Entry{Switch: name, Device: sw.Device, Command: commandLine(), UndoOf: p.undo})
+	var report ocs.Report
+	if p.want != nil {
+		report, err = ocs.Reconcile(ctx, rec, *p.want, p.mode)
+	} else {
+		report, err = ocs.Execute(ctx, rec, p.make)
+	}
+	recorded := rec.Confirm(report, err)
+	a.tell(sw.Name, report, rec.ID(), err)
+	return errors.Join(about(err), recorded)
+}
+
+func (a *app) dryRun(ctx context.Context, sw *lab.Opened, id ocs.Identity, p plan) error {
+	if p.want != nil {
+		if err := id.Geometry.Check(*p.want); err != nil {
+			return err
+		}
+	}
+	have, err := sw.CrossConnects(ctx)
+	if err != nil {
+		return err
+	}
+	c, err := p.make(have)
+	if err != nil {
+		return err
+	}
+	if a.set.JSON {
+		a.json(changeLine{Kind: "change", Switch: sw.Name, Remove: c.Remove, Add: c.Add, DryRun: true})
+	}
+	a.printf("%s: would change: %v\n", sw.Name, c)
+	return nil
+}
+
+// aboutSwitch puts the name of the switch before errors that do not have it.
+func aboutSwitch(name string, err error) error {
+	var op *ocs.OpError
+	if err == nil || errors.As(err, &op) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+// commandLine is what the user typed, for the history.
+func commandLine() string { return strings.Join(os.Args[1:], " ") }
+
+// tell prints what became of a change.
+func (a *app) tell(name string, r ocs.Report, id int, err error) {
+	ack := time.Duration(0)
+	if !r.Receipt.Acked.IsZero() {
+		ack = r.Receipt.Acked.Sub(r.Receipt.Sent)
+	}
+	if a.set.JSON {
+		if r.ReadBack || id != 0 {
+			a.json(changeLine{
+				Kind: "change", Switch: name, Remove: r.Change.Remove, Add: r.Change.Add, ID: id,
+				Requests: r.Receipt.Requests, AckNS: int64(ack), Verified: r.ReadBack && err == nil,
+			})
+		}
+		for _, o := range r.Outcomes {
+			a.json(outcomeLine{"circuit", name, o.CrossConnect.Ingress, o.CrossConnect.Egress, o.State})
+		}
+		return
+	}
+	t := table{}
+	for _, o := range r.Outcomes {
+		t.row(name, o.CrossConnect.String(), string(o.State))
+	}
+	t.write(a.out, "")
+	switch {
+	case err != nil:
+	case r.Change.Empty():
+		a.printf("nothing to change\n")
+	default:
+		a.printf("acknowledged in %s, read back as asked; change %d, \"ocslab undo %d\" takes it back\n", round(ack), id, id)
+	}
+}
+
+// round makes a duration readable: three digits.
+func round(d time.Duration) string {
+	unit := time.Duration(1)
+	for d/unit >= 1000 {
+		unit *= 10
+	}
+	return d.Round(unit).String()
+}
+
+// changeAll moves light on several switches, in order of their names. The
+// first that fails ends it.
+func (a *app) changeAll(ctx context.Context, f changeFlags, maps map[string]ocs.Map, mode ocs.Policy) error {
+	for _, name := range sorted(maps) {
+		if err := a.change(ctx, name, f, wish(maps[name], mode)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

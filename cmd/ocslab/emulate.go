@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ocslab/ocslab/emulator"
+	"github.com/ocslab/ocslab/emulator/tl1server"
+	"github.com/ocslab/ocslab/lab"
+	"github.com/ocslab/ocslab/ocs"
+)
+
+func (a *app) emulateCommand() *cobra.Command {
+	var model, name, tl1 string
+	var seed uint64
+	var faults, stuck, dark []string
+	c := &cobra.Command{
+		Use:   "emulate",
+		Short: "Serve emulated switches until interrupted",
+		Long: `Serve one emulated switch of --model, or all switches of a lab file that have
+an emulate section. Log in as admin with the password root.
+
+Models: ` + strings.Join(emulator.Models(), ", ") + `,
+or a .yaml file of your own.
+
+Faults on the wire are KIND:VERB[:TIMES[:AFTER]] with KIND one of
+deny, hang, close, ctag, flood, twice; for example --fault close:ENT-PATCH:1.`,
+		Example: "  ocslab emulate --model polatis-6000-32x32 --tl1 127.0.0.1:3082\n  ocslab emulate --lab examples/opus-testbed.yaml --json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			list, err := a.emulations(cmd, model, name, seed, tl1)
+			if err != nil {
+				return err
+			}
+			for _, s := range faults {
+				f, err := tl1server.ParseFault(s)
+				if err != nil {
+					return usageError{err}
+				}
+				for i := range list {
+					list[i].Faults = append(list[i].Faults, f)
+				}
+			}
+			stuckPorts, err := ocs.ParsePorts(strings.Join(stuck, ","))
+			if err != nil {
+				return err
+			}
+			darkPorts, err := ocs.ParsePorts(strings.Join(dark, ","))
+			if err != nil {
+				return err
+			}
+			return a.serve(cmd.Context(), list, func(d *emulator.Device) {
+				d.Stick(stuckPorts...)
+				d.Unlight(darkPorts...)
+			})
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&model, "model", "", "`NAME` of the model, or a .yaml file")
+	f.StringVar(&name, "name", "", "`NAME` of the switch (default the model)")
+	f.StringVar(&tl1, "tl1", "", "`ADDR`ess to serve TL1 on (default a free port of 127.0.0.1)")
+	f.Uint64Var(&seed, "seed", 0, "seed of all that is random")
+	f.StringArrayVar(&faults, "fault", nil, "`FAULT` on the wire, may be repeated")
+	f.StringArrayVar(&stuck, "stuck", nil, "`PORTS` whose mirrors are jammed")
+	f.StringArrayVar(&dark, "dark", nil, "`PORTS` that pass no light")
+	return c
+}
+
+// emulations returns what is to be served.
+func (a *app) emulations(cmd *cobra.Command, model, name string, seed uint64, tl1 string) ([]lab.Emulation, error) {
+	if model != "" {
+		p, err := emulator.LoadPersonality(model)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		return []lab.Emulation{{Name: name, Personality: p, Seed: seed, TL1: tl1}}, nil
+	}
+	if a.set.Lab == "" && !a.set.Emulated {
+		return nil, usagef("want --model NAME or --lab FILE; models: %s", strings.Join(emulator.Models(), ", "))
+	}
+	if name != "" || tl1 != "" {
+		return nil, usagef("--name and --tl1 go with --model")
+	}
+	f, err := a.file()
+	if err != nil {
+		return nil, err
+	}
+	var list []lab.Emulation
+	for _, s := range f.Switches {
+		if s.Emulate == nil {
+			continue
+		}
+		e, err := f.Emulation(s.Name)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		if cmd.Flags().Changed("seed") {
+			e.Seed = seed
+		}
+		list = append(list, e)
+	}
+	if len(list) == 0 {
+		return nil, usagef("%s: no switch has an emulate section", a.set.Lab)
+	}
+	return list, nil
+}
+
+type readyLine struct {
+	Kind      string            `json:"kind"` // "ready"
+	Device    string            `json:"device"`
+	Model     string            `json:"model"`
+	Endpoints map[string]string `json:"endpoints"`
+}
+
+// serve runs emulated switches until ctx ends.
+func (a *app) serve(ctx context.Context, list []lab.Emulation, prepare func(*emulator.Device)) (err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var running []*lab.Emulated
+	defer func() {
+		for _, e := range running {
+			err = errors.Join(err, e.Close())
+		}
+	}()
+	for _, e := range list {
+		r, err := e.Start()
+		if err != nil {
+			return err
+		}
+		prepare(r.Device)
+		running = append(running, r)
+		if a.set.JSON {
+			a.json(readyLine{"ready", r.Device.Name(), r.Device.Personality().Model, r.Endpoints})
+			continue
+		}
+		a.printf("%s is a %s at %s\n", r.Device.Name(), r.Device.Personality().Model, r.URL())
+	}
+	a.printf("log in as admin, password %s; Ctrl-C ends\n", lab.EmulatedPassword)
+	var all sync.WaitGroup
+	for _, r := range running {
+		all.Go(func() {
+			if err := r.Wait(ctx); err != nil {
+				cancel(fmt.Errorf("%s: %w", r.Device.Name(), err))
+			}
+		})
+	}
+	<-ctx.Done()
+	all.Wait()
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil // ending it is the ordinary way
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/ocslab/ocslab/drivers"
+	"github.com/ocslab/ocslab/lab"
+	"github.com/ocslab/ocslab/ocs"
+)
+
+// Exit codes; scripts rely on them.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitRefused     = 3
+	exitDevice      = 4
+	exitVerify      = 5
+	exitInterrupted = 130
+)
+
+// usageError is a mistake in the command line or in an input file.
+type usageError struct{ err error }
+
+func (e usageError) Error() string { return e.err.Error() }
+func (e usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// exitCode says what an error means to a script.
+func exitCode(err error) int {
+	var (
+		usage  usageError
+		syntax *ocs.SyntaxError
+		url    *drivers.URLError
+		file   lab.Errors
+		op     *ocs.OpError
+		stop   interrupted
+		netErr net.Error
+	)
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &stop):
+		return exitInterrupted
+	case errors.As(err, &usage), errors.As(err, &syntax), errors.As(err, &url), errors.As(err, &file),
+		errors.Is(err, lab.ErrUnknown), errors.Is(err, ocs.ErrPort):
+		return exitUsage
+	case errors.Is(err, ocs.ErrConflict), errors.Is(err, ocs.ErrInterlock), errors.Is(err, ocs.ErrLeaseLost):
+		return exitRefused
+	case errors.Is(err, ocs.ErrVerify):
+		return exitVerify
+	case errors.As(err, &op), errors.As(err, &netErr), errors.Is(err, io.ErrUnexpectedEOF):
+		return exitDevice
+	}
+	return exitFailed
+}
+
+// fail reports an error: a sentence on stderr and, with --json, an object on
+// stdout.
+func (a *app) fail(err error, code int) {
+	fmt.Fprintf(a.err, "ocslab: %v\n", err)
+	if a.set.JSON {
+		line := errorLine{Kind: "error", Error: err.Error(), ExitCode: code}
+		var op *ocs.OpError
+		if errors.As(err, &op) {
+			line.Device, line.Request, line.Reply = op.Device, op.Request, op.Reply
+		}
+		a.json(line)
+	}
+}
+
+type errorLine struct {
+	Kind     string `json:"kind"`
+	Error    string `json:"error"`
+	ExitCode int    `json:"exit_code"`
+	Device   string `json:"device,omitempty"`
+	Request  string `json:"request,omitempty"`
+	Reply    string `json:"reply,omitempty"`
+}

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"ocslab": main})
+}
+
+// Scripts run the real program; each has a state directory and a home of its
+// own. Commands beside those of testscript:
+//
+//	emulate NAME [ARG...]   start "ocslab emulate ARG..." and set $NAME to its URL
+//	stop NAME               end it
+//	killed N ARG...         run "ocslab ARG..." and kill -9 it once it has written
+//	                        N lines to stderr (with --trace: N wire messages)
+//	peer NAME BEHAVIOUR     start a TCP server that misbehaves and set $NAME to its URL
+//	exitcode N ARG...       run "ocslab ARG..." and want exit code N
+//	                        and leave its output in the files stdout and stderr
+//	json [KEY=VALUE...]     want a line of the file stdout that is JSON with these
+func TestScript(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("OCSLAB_STATE_DIR", filepath.Join(env.WorkDir, "state"))
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "config"))
+			examples, err := filepath.Abs("../../examples")
+			if err != nil {
+				return err
+			}
+			env.Setenv("EXAMPLES", examples)
+			env.Values["emulated"] = map[string]*exec.Cmd{}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"emulate": emulate, "stop": stop, "killed": killed, "peer": peer, "exitcode": exitcode, "json": wantJSON,
+		},
+	})
+}
+
+// command is the program under test in the environment of the script.
+func command(ts *testscript.TestScript, args []string) *exec.Cmd {
+	path, err := exec.LookPath("ocslab")
+	ts.Check(err)
+	cmd := exec.Command(path, args...)
+	cmd.Dir = ts.Getenv("WORK")
+	for _, k := range []string{"OCSLAB_STATE_DIR", "HOME", "XDG_CONFIG_HOME", "PATH", "OCSLAB_PASSWORD", "OCSLAB_TIMEOUT", "OCSLAB_JSON", "RAIL0_PASSWORD"} {
+		if v := ts.Getenv(k); v != "" {
+			cmd.Env = append(cmd.Env, k+"="+v)
+		}
+	}
+	return cmd
+}
+
+func emulate(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: emulate NAME [ARG...]")
+	}
+	cmd := command(ts, append([]string{"emulate", "--json"}, args[1:]...))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	var ready readyLine
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &ready)
+	}
+	ts.Defer(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	ts.Check(err)
+	ts.Setenv(args[0], "tl1://admin@"+ready.Endpoints["tl1"])
+	ts.Value("emulated").(map[string]*exec.Cmd)[args[0]] = cmd
+}
+
+func stop(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: stop NAME")
+	}
+	cmd := ts.Value("emulated").(map[string]*exec.Cmd)[args[0]]
+	ts.Check(cmd.Process.Signal(os.Interrupt))
+	ts.Check(cmd.Wait())
+}
+
+func killed(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: killed N ARG...")
+	}
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	cmd := command(ts, args[1:])
+	stderr, err := cmd.StderrPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	in := bufio.NewScanner(stderr)
+	for range n {
+		if !in.Scan() {
+			cmd.Wait()
+			ts.Fatalf("ended after fewer than %d lines", n)
+		}
+	}
+	ts.Check(cmd.Process.Kill())
+	io.Copy(io.Discard, stderr)
+	if err := cmd.Wait(); err == nil {
+		ts.Fatalf("it was not killed")
+	}
+}
+
+func exitcode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exitcode N ARG...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	cmd := command(ts, args[1:])
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err = cmd.Run()
+	got := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs("stdout"), []byte(stdout.String()), 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs("stderr"), []byte(stderr.String()), 0o600))
+	if got != want {
+		ts.Fatalf("exit code %d, want %d\nstdout: %s\nstderr: %s", got, want, stdout.String(), stderr.String())
+	}
+	if strings.Contains(stderr.String(), "panic") || want != 0 && strings.Count(stderr.String(), "\n") < 1 {
+		ts.Fatalf("want a sentence on stderr, got %q", stderr.String())
+	}
+}
+
+// wantJSON looks for a line of the file stdout with these keys; ! wants none.
+func wantJSON(ts *testscript.TestScript, neg bool, args []string) {
+	data, err := os.ReadFile(ts.MkAbs("stdout")) // ts.ReadFile would give that of exec
+	ts.Check(err)
+	text := string(data)
+	found := false
+	for line := range strings.Lines(text) {
+		var obj map[string]any
+		if err := json.Unmarshal([]byte(line), &obj); err != nil {
+			ts.Fatalf("not JSON: %q: %v", line, err)
+		}
+		all := true
+		for _, a := range args {
+			key, want, _ := strings.Cut(a, "=")
+			got, ok := obj[key]
+			all = all && ok && fmt.Sprint(got) == want
+		}
+		found = found || all
+	}
+	if found == neg {
+		ts.Fatalf("line with %q found=%v in\n%s", args, found, text)
+	}
+}
+
+// peer starts a server that accepts a login and then does as told with
+// everything else.
+func peer(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: peer NAME BEHAVIOUR")
+	}
+	ctag := func(cmd string) string {
+		if f := strings.Split(cmd, ":"); len(f) > 3 {
+			return f[3]
+		}
+		return "0"
+	}
+	reply := func(tag, status, rest string) string {
+		return "\r\n\n   PEER 26-11-21 00:00:00\r\nM  " + tag + " " + status + "\r\n" + rest + ";"
+	}
+	behaviours := map[string]func(c net.Conn, cmd string){
+		"deny": func(c net.Conn, cmd string) {
+			io.WriteString(c, reply(ctag(cmd), "DENY", "   SROF\r\n   /* the matrix is on fire */\r\n"))
+		},
+		"hang":     func(net.Conn, string) {},
+		"close":    func(c net.Conn, _ string) { c.Close() },
+		"midreply": func(c net.Conn, cmd string) { io.WriteString(c, reply(ctag(cmd), "COMPLD", "")[:30]); c.Close() },
+		"foreign":  func(c net.Conn, _ string) { io.WriteString(c, reply("4711", "COMPLD", "   \"1,33\"\r\n")) },
+		"flood": func(c net.Conn, cmd string) {
+			io.WriteString(c, strings.TrimSuffix(reply(ctag(cmd), "COMPLD", ""), ";"))
+			for range 10 << 10 {
+				if _, err := io.WriteString(c, strings.Repeat("   \"0123456789\"\r\n", 64)); err != nil {
+					return
+				}
+			}
+		},
+		"garbage": func(c net.Conn, _ string) { io.WriteString(c, "\x00\xff\xfe;;;;\r\n<html>\r\n;") },
+	}
+	do, ok := behaviours[args[1]]
+	if !ok {
+		ts.Fatalf("no behaviour %q", args[1])
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	var conns sync.WaitGroup
+	ts.Defer(func() { l.Close(); conns.Wait() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conns.Go(func() {
+				defer c.Close()
+				c.SetDeadline(time.Now().Add(30 * time.Second))
+				in := bufio.NewReader(c)
+				for {
+					cmd, err := in.ReadString(';')
+					if err != nil {
+						return
+					}
+					if strings.Contains(cmd, "ACT-USER") || strings.Contains(cmd, "ARC") {
+						io.WriteString(c, reply(ctag(cmd), "COMPLD", ""))
+						continue
+					}
+					do(c, cmd)
+				}
+			})
+		}
+	}()
+	ts.Setenv(args[0], "tl1://admin@"+l.Addr().String())
+}

@@ -1,0 +1,275 @@
+package emulator
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ocslab/ocslab/internal/strictyaml"
+	"github.com/ocslab/ocslab/ocs"
+)
+
+// Personality is how a model of switch behaves. It is read from a YAML file;
+// durations carry their unit, powers are dBm, ratios dB.
+type Personality struct {
+	Model       string `yaml:"model,required"`
+	Description string `yaml:"description"`
+	Vendor      string `yaml:"vendor,required"`
+	Product     string `yaml:"product,required"` // product code, as in RTRV-NETYPE and *IDN?
+	Firmware    string `yaml:"firmware,required"`
+	Size        string `yaml:"size,required"` // "32x32", or "48xCC" for single-sided
+
+	Switching Switching `yaml:"switching,required"`
+	Optics    Optics    `yaml:"optics,required"`
+	Monitors  Monitors  `yaml:"monitors"`
+	Control   Control   `yaml:"control"`
+	TL1       TL1       `yaml:"tl1"`
+}
+
+// Switching is how long the matrix takes.
+type Switching struct {
+	Single time.Duration `yaml:"single,required"` // one cross-connect, from command to settled
+	Bulk   time.Duration `yaml:"bulk"`            // several in one command; default as Single
+	Jitter time.Duration `yaml:"jitter"`          // standard deviation, clipped at 3
+	Rise   time.Duration `yaml:"rise"`            // time constant of the return of light; default 1 % of Single
+	Ack    AckMode       `yaml:"ack"`             // default after
+}
+
+// AckMode is when a device acknowledges a switching command.
+type AckMode string
+
+const (
+	AckBefore AckMode = "before" // at once, while the mirrors still move
+	AckAfter  AckMode = "after"  // when every path of the command has settled
+)
+
+// UnmarshalText accepts "before" and "after".
+func (m *AckMode) UnmarshalText(text []byte) error { return oneOf(m, text, AckBefore, AckAfter) }
+
+// BusyMode is what a device does with a new cross-connect on a busy port.
+type BusyMode string
+
+const (
+	Takeover BusyMode = "takeover" // drops the old ones (Polatis)
+	Deny     BusyMode = "deny"     // refuses the whole command (SONiC OCS)
+)
+
+// UnmarshalText accepts "takeover" and "deny".
+func (m *BusyMode) UnmarshalText(text []byte) error { return oneOf(m, text, Takeover, Deny) }
+
+// MonitorSides says which ports have power monitors.
+type MonitorSides string
+
+const (
+	MonitorsNone   MonitorSides = "none"
+	MonitorsEgress MonitorSides = "egress"
+	MonitorsBoth   MonitorSides = "both"
+)
+
+// UnmarshalText accepts "none", "egress" and "both".
+func (m *MonitorSides) UnmarshalText(text []byte) error {
+	return oneOf(m, text, MonitorsNone, MonitorsEgress, MonitorsBoth)
+}
+
+func oneOf[T ~string](into *T, text []byte, allowed ...T) error {
+	if v := T(text); slices.Contains(allowed, v) {
+		*into = v
+		return nil
+	}
+	return fmt.Errorf("%q: want one of %v", text, allowed)
+}
+
+// Optics is the light path.
+type Optics struct {
+	Loss          float64 `yaml:"loss_db,required"`     // typical insertion loss
+	LossMax       float64 `yaml:"loss_max_db,required"` // of the worst path
+	LossSpread    float64 `yaml:"loss_spread_db"`       // standard deviation between paths; default 0.3
+	Repeatability float64 `yaml:"repeatability_db"`     // change of a path's loss each time it is made, +-
+	Launch        float64 `yaml:"launch_dbm"`           // light at ingress ports when nobody says otherwise
+	LaunchSpread  float64 `yaml:"launch_spread_db"`     // +- between ports
+}
+
+// Monitors are the optical power monitors.
+type Monitors struct {
+	Sides    MonitorSides `yaml:"sides"`     // default both
+	Accuracy float64      `yaml:"error_db"`  // largest fixed error of a monitor, +-
+	Noise    float64      `yaml:"noise_db"`  // standard deviation between readings
+	Floor    float64      `yaml:"floor_dbm"` // what a dark monitor reads; default -60
+	Default  int          `yaml:"averaging"` // step 1..8 of 10 ms .. 2 s; default 4 (100 ms)
+}
+
+// Control is everything around the matrix.
+type Control struct {
+	Busy   BusyMode      `yaml:"busy"`   // default takeover
+	Boot   ocs.BootMode  `yaml:"boot"`   // default restore
+	Reboot time.Duration `yaml:"reboot"` // of the network card; default 65 s
+	Users  []User        `yaml:"users"`  // default admin with password root
+	Failed []uint32      `yaml:"failed_ports"`
+	// Largest number of cross-connects in one command; 0 is no limit.
+	MaxPairs int `yaml:"max_pairs"`
+}
+
+// User is an account on the device.
+type User struct {
+	Name     string `yaml:"name,required"`
+	Password string `yaml:"password"`
+	Group    Group  `yaml:"group,required"`
+}
+
+// Group is what a user may do: ADMIN everything, USER all but system
+// configuration, VIEW read.
+type Group string
+
+const (
+	Admin    Group = "ADMIN"
+	Operator Group = "USER"
+	Viewer   Group = "VIEW"
+)
+
+// UnmarshalText accepts ADMIN, USER and VIEW in any case.
+func (g *Group) UnmarshalText(text []byte) error {
+	return oneOf(g, []byte(strings.ToUpper(string(text))), Admin, Operator, Viewer)
+}
+
+// TL1 is how the TL1 front end speaks.
+type TL1 struct {
+	SID         string        `yaml:"sid"`          // default: the device's name
+	NoSID       bool          `yaml:"no_sid"`       // the header shows ( nil )
+	ShortLead   bool          `yaml:"short_lead"`   // CR LF before the header instead of CR LF LF
+	Echo        bool          `yaml:"echo"`         // repeats each command
+	Prompt      string        `yaml:"prompt"`       // after each message
+	Idle        time.Duration `yaml:"idle"`         // logs a session out after; 0 is never
+	IdleCloses  bool          `yaml:"idle_closes"`  // and closes it
+	MaxSessions int           `yaml:"max_sessions"` // 0 is no limit
+	Quiet       bool          `yaml:"quiet"`        // autonomous messages are off at login
+}
+
+//go:embed personalities/*.yaml
+var builtin embed.FS
+
+// Models returns the names of the personalities that come with ocslab.
+func Models() []string {
+	names, err := fs.Glob(builtin, "personalities/*.yaml")
+	if err != nil {
+		panic(err) // the pattern is constant
+	}
+	for i, n := range names {
+		names[i] = strings.TrimSuffix(strings.TrimPrefix(n, "personalities/"), ".yaml")
+	}
+	return names
+}
+
+// LoadPersonality returns the personality that comes with ocslab under the
+// name model or, when model ends in .yaml, reads the file of that path. Errors
+// in a file name its line and column.
+func LoadPersonality(model string) (Personality, error) {
+	if strings.HasSuffix(model, ".yaml") || strings.HasSuffix(model, ".yml") {
+		data, err := os.ReadFile(model)
+		if err != nil {
+			return Personality{}, fmt.Errorf("personality: %w", err)
+		}
+		return ParsePersonality(model, data)
+	}
+	data, err := builtin.ReadFile("personalities/" + model + ".yaml")
+	if err != nil {
+		return Personality{}, fmt.Errorf("there is no model %q: want one of %s, or a .yaml file", model, strings.Join(Models(), ", "))
+	}
+	return ParsePersonality(model+".yaml", data)
+}
+
+// ParsePersonality reads a personality, fills in the defaults and checks it.
+// The name is for error messages.
+func ParsePersonality(name string, data []byte) (Personality, error) {
+	p := Personality{
+		Optics:   Optics{LossSpread: 0.3},
+		Monitors: Monitors{Sides: MonitorsBoth, Floor: -60, Default: 4},
+		Control:  Control{Busy: Takeover, Boot: ocs.BootRestore, Reboot: 65 * time.Second},
+	}
+	if err := strictyaml.Decode(name, data, &p); err != nil {
+		return Personality{}, err
+	}
+	if p.Switching.Ack == "" {
+		p.Switching.Ack = AckAfter
+	}
+	if p.Switching.Bulk == 0 {
+		p.Switching.Bulk = p.Switching.Single
+	}
+	if p.Switching.Rise == 0 {
+		p.Switching.Rise = p.Switching.Single / 100
+	}
+	if len(p.Control.Users) == 0 {
+		p.Control.Users = []User{{Name: "admin", Password: "root", Group: Admin}}
+	}
+	if _, err := p.check(); err != nil {
+		return Personality{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return p, nil
+}
+
+// check reports what no device can be, and returns the ports it has.
+func (p *Personality) check() (ocs.Geometry, error) {
+	g, err := ocs.ParseGeometry(p.Size)
+	if err != nil {
+		return g, err
+	}
+	for _, d := range []struct {
+		key string
+		d   time.Duration
+	}{
+		{"switching.single", p.Switching.Single}, {"switching.bulk", p.Switching.Bulk},
+		{"switching.jitter", p.Switching.Jitter}, {"switching.rise", p.Switching.Rise},
+		{"control.reboot", p.Control.Reboot}, {"tl1.idle", p.TL1.Idle},
+	} {
+		if d.d < 0 || d.d > time.Hour {
+			return g, fmt.Errorf("%s: %v is outside 0s to 1h", d.key, d.d)
+		}
+	}
+	switch {
+	case p.Switching.Ack != AckBefore && p.Switching.Ack != AckAfter:
+		return g, fmt.Errorf("switching.ack: %q: want before or after", p.Switching.Ack)
+	case p.Control.Busy != Takeover && p.Control.Busy != Deny:
+		return g, fmt.Errorf("control.busy: %q: want takeover or deny", p.Control.Busy)
+	case p.Optics.Loss < 0 || p.Optics.LossMax < p.Optics.Loss:
+		return g, fmt.Errorf("optics: want 0 <= loss_db <= loss_max_db")
+	case p.Optics.LossSpread < 0 || p.Optics.Repeatability < 0 || p.Optics.LaunchSpread < 0:
+		return g, fmt.Errorf("optics: a spread or repeatability is negative")
+	case p.Monitors.Accuracy < 0 || p.Monitors.Noise < 0:
+		return g, fmt.Errorf("monitors: an error or noise is negative")
+	case p.Monitors.Default < 1 || p.Monitors.Default > len(averagingSteps):
+		return g, fmt.Errorf("monitors.averaging: %d is outside 1 to %d", p.Monitors.Default, len(averagingSteps))
+	case p.Control.Boot != ocs.BootDark && p.Control.Boot != ocs.BootRestore:
+		return g, fmt.Errorf("control.boot: %q: want dark or restore", p.Control.Boot)
+	case p.Control.MaxPairs < 0 || p.TL1.MaxSessions < 0:
+		return g, fmt.Errorf("control.max_pairs, tl1.max_sessions: want 0 (no limit) or more")
+	case len(p.TL1.SID) > MaxSID || !printable(p.TL1.SID):
+		return g, fmt.Errorf("tl1.sid: %.40q: want at most %d printable ASCII characters", p.TL1.SID, MaxSID)
+	}
+	for _, s := range []string{p.Vendor, p.Product, p.Firmware} {
+		if strings.Contains(s, ",") || !printable(s) {
+			return g, fmt.Errorf("vendor, product, firmware: %.40q: want printable ASCII characters and no comma", s)
+		}
+	}
+	if err := checkUsers(p.Control.Users); err != nil {
+		return g, fmt.Errorf("control.users: %w", err)
+	}
+	for _, f := range p.Control.Failed {
+		if !g.Has(ocs.Port(f)) {
+			return g, fmt.Errorf("control.failed_ports: a %s switch has no port %d", p.Size, f)
+		}
+	}
+	return g, nil
+}
+
+// averagingSteps are the averaging times of a power monitor by step, 1 first
+// (Polatis TL1 ATIME).
+var averagingSteps = [...]time.Duration{
+	10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond,
+	200 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second,
+}
+
+// AveragingTime returns the averaging time of step 1..8.
+func AveragingTime(step int) time.Duration { return averagingSteps[step-1] }

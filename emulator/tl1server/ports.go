@@ -1,0 +1,302 @@
+package tl1server
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ocslab/ocslab/emulator"
+	"github.com/ocslab/ocslab/ocs"
+	"github.com/ocslab/ocslab/wire/tl1"
+)
+
+// port reads a port number of the device.
+func (ss *session) port(s string) (ocs.Port, *denial) {
+	n, err := strconv.ParseUint(s, 10, 16)
+	if p := ocs.Port(n); err == nil && ss.dev.Geometry().Has(p) {
+		return p, nil
+	}
+	return 0, badPort(s)
+}
+
+func badPort(s string) *denial { return deny(tl1.IDNV, "Invalid OXC port: %.40s", s) }
+
+// maxList bounds the ports that one list may name, some of them again and again.
+const maxList = 2 * int(ocs.MaxPort)
+
+// portList reads "3", "1&4&7", "1&&5" and mixtures of them.
+func (ss *session) portList(s string) ([]ocs.Port, *denial) {
+	items, err := tl1.ParseList(s)
+	if err != nil {
+		return nil, badPort(s)
+	}
+	var ps []ocs.Port
+	for _, it := range items {
+		first, bad := ss.port(it.First)
+		if bad != nil {
+			return nil, bad
+		}
+		last := first
+		if it.Last != "" {
+			if last, bad = ss.port(it.Last); bad != nil {
+				return nil, bad
+			}
+		}
+		if last < first {
+			return nil, badPort(it.First + "&&" + it.Last)
+		}
+		if len(ps)+int(last-first) > maxList {
+			return nil, deny(tl1.SSRE, "Too many ports")
+		}
+		for p := first; p <= last; p++ {
+			ps = append(ps, p)
+		}
+	}
+	return ps, nil
+}
+
+// portsOrAll reads a list; "ALL" and nothing are all ports.
+func (ss *session) portsOrAll(f tl1.Field) ([]ocs.Port, *denial) {
+	if isOneOf(f, "ALL", "") {
+		return ss.dev.Geometry().Ports(), nil
+	}
+	return ss.portList(f.Text())
+}
+
+// portsNamed reads a list that must not be empty.
+func (ss *session) portsNamed(f tl1.Field) ([]ocs.Port, *denial) {
+	if f.Text() == "" {
+		return nil, tooFew(tl1.IIAC, 0, 1)
+	}
+	return ss.portsOrAll(f)
+}
+
+// each makes a reply of one line a port; ports for which line returns "" are
+// left out.
+func (ss *session) each(aid tl1.Field, line func(ocs.Port) string) (reply, *denial) {
+	ports, bad := ss.portsOrAll(aid)
+	if bad != nil {
+		return reply{}, bad
+	}
+	var r reply
+	for _, p := range ports {
+		if l := line(p); l != "" {
+			r.text = append(r.text, p.String()+":"+l)
+		}
+	}
+	return r, nil
+}
+
+// refusal turns an error of the device into what goes on the wire.
+func refusal(err error) *denial {
+	var port *ocs.PortError
+	var conflict *ocs.ConflictError
+	var failed *emulator.FailedPortError
+	var limit *emulator.LimitError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &port):
+		return badPort(port.Port.String())
+	case errors.As(err, &failed):
+		return deny(tl1.SROF, "Port %d has failed", failed.Port)
+	case errors.As(err, &limit):
+		return deny(tl1.SSRE, "Too many ports (%d/%d)", limit.Pairs, limit.Max)
+	case errors.As(err, &conflict):
+		// The port is the end of the new cross-connect that the other has, too.
+		p := conflict.Want.Egress
+		if in := conflict.Want.Ingress; conflict.Have.Ingress == in || conflict.Have.Egress == in {
+			p = in
+		}
+		if conflict.Where != "" {
+			return deny(tl1.IDNV, "Duplicate OXC port: %d", p)
+		}
+		return deny(tl1.IDNC, "Port %d is in use by %d,%d", p, conflict.Have.Ingress, conflict.Have.Egress)
+	case errors.Is(err, emulator.ErrNoFlap):
+		return deny(tl1.SNVS, "No shutter programme")
+	}
+	return notValid()
+}
+
+// ---- cross-connects
+
+func (ss *session) entPatch(c *tl1.Command) (reply, *denial) {
+	in, out, two := strings.Cut(c.AID.Text(), ",")
+	in, out = strings.TrimSpace(in), strings.TrimSpace(out)
+	switch {
+	case two && in == "" && out == "":
+		return reply{}, deny(tl1.IIAC, "Empty parameters")
+	case in == "" && out == "":
+		return reply{}, tooFew(tl1.IIAC, 0, 2)
+	case in == "" || out == "":
+		return reply{}, tooFew(tl1.IIAC, 1, 2)
+	case strings.Contains(out, ","):
+		return reply{}, deny(tl1.IIAC, "Too many parameters (%d/2)", 2+strings.Count(out, ","))
+	case !isOneOf(c.Block(block1).Field, "", "FRCD"):
+		return reply{}, notValid()
+	}
+	ingress, bad := ss.portList(in)
+	if bad != nil {
+		return reply{}, bad
+	}
+	egress, bad := ss.portList(out)
+	if bad != nil {
+		return reply{}, bad
+	}
+	if len(ingress) != len(egress) {
+		return reply{}, deny(tl1.IDNV, "Port lists differ in length (%d/%d)", len(ingress), len(egress))
+	}
+	ccs := make([]ocs.CrossConnect, len(ingress))
+	for i := range ccs {
+		ccs[i] = ocs.CrossConnect{Ingress: ingress[i], Egress: egress[i]}
+	}
+	op, err := ss.dev.Connect(ccs)
+	return reply{op: op}, refusal(err)
+}
+
+func (ss *session) dltPatch(c *tl1.Command) (reply, *denial) {
+	switch aid := c.AID.Text(); {
+	case strings.Contains(aid, ","):
+		return reply{}, deny(tl1.IIAC, "Too many parameters (%d/1)", 1+strings.Count(aid, ","))
+	case c.GB.Text() != "":
+		return reply{}, badField(tl1.IIPG, c.GB.Offset)
+	}
+	ports, bad := ss.portsOrAll(c.AID)
+	if bad != nil {
+		return reply{}, bad
+	}
+	op, err := ss.dev.Disconnect(ports...)
+	return reply{op: op}, refusal(err)
+}
+
+func (ss *session) rtrvPatch(c *tl1.Command) (reply, *denial) {
+	m := ss.dev.CrossConnects()
+	var r reply
+	line := func(x ocs.CrossConnect) { r.text = append(r.text, x.Ingress.String()+","+x.Egress.String()) }
+	if isOneOf(c.AID, "ALL", "") {
+		for x := range m.All() {
+			line(x)
+		}
+		return r, nil
+	}
+	ports, bad := ss.portList(c.AID.Text())
+	told := map[ocs.CrossConnect]bool{}
+	for _, p := range ports {
+		for _, x := range m.At(p) {
+			if !told[x] {
+				told[x] = true
+				line(x)
+			}
+		}
+	}
+	return r, bad
+}
+
+// ---- shutters and labels
+
+func shutter(closed bool) func(*session, *tl1.Command) (reply, *denial) {
+	return func(ss *session, c *tl1.Command) (reply, *denial) {
+		ports, bad := ss.portsNamed(c.AID)
+		if bad != nil {
+			return reply{}, bad
+		}
+		return reply{}, refusal(ss.dev.SetShutters(closed, ports...))
+	}
+}
+
+func (ss *session) rtrvShutter(c *tl1.Command) (reply, *denial) {
+	return ss.each(c.AID, func(p ocs.Port) string {
+		if ss.dev.ShutterClosed(p) {
+			return "CLOSED"
+		}
+		return "OPEN"
+	})
+}
+
+func (ss *session) entFlap(c *tl1.Command) (reply, *denial) {
+	ports, bad := ss.portsNamed(c.AID)
+	if bad != nil {
+		return reply{}, bad
+	}
+	if _, bad := text1(c); bad != nil {
+		return reply{}, bad
+	}
+	ps := positions(c, 3)
+	var n [3]int
+	for i := range n {
+		var err error
+		if n[i], err = strconv.Atoi(ps[i]); err != nil || n[i] > 1e6 || len(ps) > len(n) {
+			return reply{}, notValid()
+		}
+	}
+	return reply{}, refusal(ss.dev.SetFlap(emulator.Flap{
+		Off: time.Duration(n[0]) * time.Millisecond, On: time.Duration(n[1]) * time.Millisecond, Cycles: n[2],
+	}, ports...))
+}
+
+func (ss *session) oprFlap(c *tl1.Command) (reply, *denial) {
+	ports, bad := ss.portsNamed(c.AID)
+	if bad != nil {
+		return reply{}, bad
+	}
+	return reply{}, refusal(ss.dev.StartFlap(ports...))
+}
+
+func (ss *session) rlsFlap(c *tl1.Command) (reply, *denial) {
+	ports, bad := ss.portsNamed(c.AID)
+	ss.dev.StopFlap(ports...)
+	return reply{}, bad
+}
+
+func (ss *session) rtrvFlap(c *tl1.Command) (reply, *denial) {
+	return ss.each(c.AID, func(p ocs.Port) string {
+		f, ok := ss.dev.Flap(p)
+		if !ok {
+			return ""
+		}
+		return strconv.FormatInt(f.Off.Milliseconds(), 10) + "," + strconv.FormatInt(f.On.Milliseconds(), 10) + "," + strconv.Itoa(f.Cycles)
+	})
+}
+
+func (ss *session) rtrvLabel(c *tl1.Command) (reply, *denial) { return ss.each(c.AID, ss.dev.Label) }
+
+func (ss *session) edLabel(c *tl1.Command) (reply, *denial) {
+	ports, bad := ss.portsNamed(c.AID)
+	if bad != nil {
+		return reply{}, bad
+	}
+	b, bad := named(c, "LABEL")
+	if bad != nil {
+		return reply{}, bad
+	}
+	items, err := tl1.ParseList(b.Params[0].Value.Raw)
+	switch {
+	case err != nil || len(b.Params) > 1:
+		return reply{}, notValid()
+	case len(items) < len(ports):
+		return reply{}, deny(tl1.IPMS, "Too few parameters (%d/%d) in block 2", len(items), len(ports))
+	case len(items) > len(ports):
+		return reply{}, deny(tl1.IPNV, "Too many parameters (%d/%d) in block 2", len(items), len(ports))
+	}
+	labels := map[ocs.Port]string{}
+	for i, p := range ports {
+		if items[i].Last != "" {
+			return reply{}, notValid()
+		}
+		labels[p] = items[i].First
+	}
+	return reply{}, refusal(ss.dev.SetLabels(labels))
+}
+
+func (ss *session) dltLabel(c *tl1.Command) (reply, *denial) {
+	ports, bad := ss.portsOrAll(c.AID)
+	if bad != nil {
+		return reply{}, bad
+	}
+	labels := map[ocs.Port]string{}
+	for _, p := range ports {
+		labels[p] = ""
+	}
+	return reply{}, refusal(ss.dev.SetLabels(labels))
+}

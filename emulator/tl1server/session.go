@@ -1,0 +1,331 @@
+package tl1server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ocslab/ocslab/emulator"
+	"github.com/ocslab/ocslab/timeline"
+	"github.com/ocslab/ocslab/wire/tl1"
+)
+
+// session is one client. Its commands are read and answered by one goroutine,
+// its events are reported by another while somebody is logged in.
+type session struct {
+	srv       *Server
+	dev       *emulator.Device
+	conn      io.ReadWriteCloser
+	end       context.CancelFunc // closes conn
+	style     tl1.Style
+	reporters sync.WaitGroup
+
+	// wire is held while a message is written, so that messages stay whole; it
+	// guards what follows. It is locked before mu.
+	wire  sync.Mutex
+	buf   []byte
+	atag  int
+	stamp int64 // second that date and clock stand for
+	date  string
+	clock string
+
+	mu      sync.Mutex // guards what follows; not held while anything is written
+	user    string     // "" before login
+	group   emulator.Group
+	quiet   bool                   // autonomous messages are inhibited
+	events  *emulator.Subscription // nil before login
+	idle    *time.Timer            // runs while no command does
+	expires time.Time              // when the session has idled; zero while a command runs
+}
+
+func newSession(s *Server, conn io.ReadWriteCloser, end context.CancelFunc) *session {
+	p := s.Device.Personality()
+	return &session{
+		srv: s, dev: s.Device, conn: conn, end: end,
+		style: tl1.Style{ShortLead: p.TL1.ShortLead, After: p.TL1.Prompt},
+	}
+}
+
+// run serves until the client is gone or ctx ends.
+func (ss *session) run(ctx context.Context) {
+	defer ss.reporters.Wait()
+	defer ss.conn.Close() // lest a report is stuck in it
+	defer ss.logout()
+	var in tl1.CommandDecoder
+	buf := make([]byte, 4096)
+	for {
+		n, err := ss.conn.Read(buf)
+		read := time.Now()
+		in.Feed(buf[:n])
+		for {
+			raw, ok, tooLong := in.Next()
+			if !ok {
+				break
+			}
+			if tooLong != nil {
+				ok, _ = ss.answer(ctx, reply{err: deny(tl1.SSRE, "Command too long")}, nullTag, Fault{})
+			} else {
+				ok = ss.handle(ctx, raw, read)
+			}
+			if !ok {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// handle answers one command and reports whether the session goes on.
+func (ss *session) handle(ctx context.Context, raw []byte, read time.Time) bool {
+	ss.wake()
+	defer ss.rest()
+	if ss.dev.Personality().TL1.Echo {
+		ss.echo(raw)
+	}
+	c, err := tl1.ParseCommand(raw)
+	ctag := strings.TrimSpace(c.CTAG.Raw)
+	if !validCTAG(ctag) {
+		ctag = nullTag
+	}
+	fault := ss.srv.Faults.next(c.Code)
+	var r reply
+	switch {
+	case err != nil:
+		r.err = syntax(&c, err)
+	case fault.Kind == FaultDeny:
+		r.err = deny(tl1.SROF, "Requested operation failed")
+	default:
+		r, r.err = ss.dispatch(&c)
+	}
+	if r.op.Number > 0 {
+		ss.dev.Record(timeline.Command, read, read, r.op)
+		if !sleepUntil(ctx, r.op.Ack) {
+			return false
+		}
+	}
+	before := time.Now()
+	goOn, told := ss.answer(ctx, r, ctag, fault)
+	if told && r.op.Number > 0 {
+		ss.dev.Record(timeline.Ack, before, time.Now(), r.op)
+	}
+	if r.reboot {
+		ss.dev.Reboot()
+	}
+	return goOn
+}
+
+// reply is what a command comes to.
+type reply struct {
+	text   []string
+	err    *denial
+	op     emulator.Operation // of a command to the matrix, acknowledged when it says
+	reboot bool
+	login  func() // what the session is from this reply on
+}
+
+// denial is a refusal.
+type denial struct {
+	code tl1.Code
+	text string
+}
+
+func deny(code tl1.Code, format string, args ...any) *denial {
+	return &denial{code, fmt.Sprintf(format, args...)}
+}
+
+// nullTag answers a command that has no CTAG.
+const nullTag = "0"
+
+// answer writes a reply, in the way of a fault if it has a kind. It reports
+// whether the session goes on, and whether the client was told the truth.
+func (ss *session) answer(ctx context.Context, r reply, ctag string, f Fault) (goOn, told bool) {
+	ss.wire.Lock()
+	defer ss.wire.Unlock()
+	if r.login != nil {
+		r.login()
+	}
+	if f.Kind == FaultCTAG {
+		ctag = "SOMEBODY"
+	}
+	m := tl1.Message{Kind: tl1.Response, CTAG: ctag, Completion: tl1.COMPLD, Text: r.text}
+	if r.err != nil {
+		m.Completion, m.Code, m.Text = tl1.DENY, string(r.err.code), nil
+		m.Comments = []string{r.err.text}
+	}
+	whole := ss.encodeLocked(m)
+	switch f.Kind {
+	case FaultHang:
+		return true, false
+	case FaultClose:
+		ss.writeLocked(whole[:len(whole)/2])
+		return false, false
+	case FaultFlood:
+		return ss.floodLocked(ctx, whole), false
+	case FaultTwice:
+		ss.writeLocked(whole)
+	}
+	ok := ss.writeLocked(whole)
+	return ok, ok && f.Kind != FaultCTAG
+}
+
+// encodeLocked returns m with its header in wire form, valid until the next
+// call.
+func (ss *session) encodeLocked(m tl1.Message) []byte {
+	now := ss.dev.Now()
+	if s := now.Unix(); s != ss.stamp {
+		ss.stamp, ss.date, ss.clock = s, now.Format("06-01-02"), now.Format("15:04:05")
+	}
+	m.SID, m.Date, m.Time = ss.dev.SID(), ss.date, ss.clock
+	ss.buf = tl1.AppendMessage(ss.buf[:0], m, ss.style)
+	return ss.buf
+}
+
+func (ss *session) writeLocked(p []byte) bool {
+	_, err := ss.conn.Write(p)
+	return err == nil
+}
+
+func (ss *session) echo(raw []byte) {
+	ss.wire.Lock()
+	defer ss.wire.Unlock()
+	ss.writeLocked(append(append([]byte(nil), raw...), ";\r\n"...))
+}
+
+// report sends events as autonomous messages until the subscription ends.
+func (ss *session) report(events *emulator.Subscription) {
+	for e := range events.C {
+		ss.announce(events, e)
+	}
+}
+
+// alarmCodes are the TL1 marks of severities, and what stands for them in the
+// text of an alarm.
+var alarmCodes = map[string][2]string{"critical": {"*C", "CR"}, "major": {"**", "MJ"}, "minor": {"*", "MN"}, "": {"A", "CL"}}
+
+func (ss *session) announce(events *emulator.Subscription, e emulator.Event) {
+	ss.wire.Lock()
+	defer ss.wire.Unlock()
+	ss.mu.Lock()
+	wanted := ss.events == events && !ss.quiet
+	ss.mu.Unlock()
+	if !wanted {
+		return
+	}
+	ss.atag = ss.atag%65535 + 1
+	code := alarmCodes[e.Severity]
+	m := tl1.Message{Kind: tl1.Autonomous, Alarm: code[0], ATAG: strconv.Itoa(ss.atag)}
+	switch e.Kind {
+	case emulator.PowerEvent:
+		m.Event = "REPT ALM EQPT"
+		m.Text = []string{fmt.Sprintf(`PORT-%d:%s,%s,SA:"%s"`, e.Port, code[1], e.Condition, e.Text)}
+	case emulator.PortEvent:
+		m.Event = "REPT EVT EQPT"
+		m.Text = []string{fmt.Sprintf(`PORT-%d:%s,TC:"%s"`, e.Port, e.Condition, e.Text)}
+	}
+	ss.writeLocked(ss.encodeLocked(m))
+}
+
+// wake stops the idle time for the time of a command.
+func (ss *session) wake() {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	ss.expires = time.Time{}
+	if ss.idle != nil {
+		ss.idle.Stop()
+	}
+}
+
+// rest starts the idle time anew.
+func (ss *session) rest() {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.user == "" {
+		return
+	}
+	after := ss.dev.IdleTimeout(ss.group)
+	if after == 0 {
+		return
+	}
+	ss.expires = time.Now().Add(after)
+	if ss.idle == nil {
+		ss.idle = time.AfterFunc(after, ss.idled)
+	} else {
+		ss.idle.Reset(after)
+	}
+}
+
+func (ss *session) idled() {
+	ss.mu.Lock()
+	late := ss.expires.IsZero() || time.Now().Before(ss.expires) // a command came first
+	if !late {
+		ss.logoutLocked()
+	}
+	ss.mu.Unlock()
+	if !late && ss.dev.Personality().TL1.IdleCloses {
+		ss.end()
+	}
+}
+
+func (ss *session) login(user string, g emulator.Group) {
+	events := ss.dev.Subscribe()
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	ss.user, ss.group, ss.quiet, ss.events = user, g, ss.dev.Personality().TL1.Quiet, events
+	ss.reporters.Go(func() { ss.report(events) })
+}
+
+func (ss *session) logout() {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	ss.logoutLocked()
+	if ss.idle != nil {
+		ss.idle.Stop()
+	}
+}
+
+func (ss *session) logoutLocked() {
+	ss.user, ss.group, ss.expires = "", "", time.Time{}
+	if ss.events != nil {
+		ss.events.Close()
+		ss.events = nil
+	}
+}
+
+func (ss *session) who() (string, emulator.Group) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return ss.user, ss.group
+}
+
+// syntax answers a command that cannot be read with the code of the field that
+// is wrong, and the place where it begins.
+func syntax(c *tl1.Command, err error) *denial {
+	code, at := tl1.IICM, 1
+	var se *tl1.SyntaxError
+	if errors.As(err, &se) {
+		step := func(k tl1.Code, f tl1.Field) {
+			if se.Offset >= f.Offset {
+				code, at = k, f.Offset
+			}
+		}
+		step(tl1.IITA, c.TID)
+		step(tl1.IIAC, c.AID)
+		step(tl1.IICT, c.CTAG)
+		step(tl1.IIPG, c.GB)
+		for _, b := range c.Blocks {
+			step(tl1.IPNV, b.Field)
+		}
+	}
+	return badField(code, at)
+}
+
+func badField(code tl1.Code, offset int) *denial {
+	return deny(code, "Parse error at offset %d in command", offset)
+}

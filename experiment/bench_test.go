@@ -1,0 +1,181 @@
+package experiment_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ocslab/ocslab/drivers"
+	"github.com/ocslab/ocslab/emulator"
+	"github.com/ocslab/ocslab/experiment"
+	"github.com/ocslab/ocslab/internal/secret"
+	"github.com/ocslab/ocslab/lab"
+	"github.com/ocslab/ocslab/ocs"
+	"github.com/ocslab/ocslab/ocs/ocstest"
+	"github.com/ocslab/ocslab/timeline"
+)
+
+// bench returns a bench on an emulated switch that takes 30 ms.
+func bench(t *testing.T, change func(*emulator.Personality)) (*experiment.Bench, *emulator.Device) {
+	t.Helper()
+	p, err := emulator.LoadPersonality("polatis-6000-32x32")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Switching.Single, p.Switching.Bulk = 30*time.Millisecond, 30*time.Millisecond
+	p.Switching.Jitter, p.Switching.Rise = time.Millisecond, time.Millisecond
+	if change != nil {
+		change(&p)
+	}
+	e, err := lab.Emulation{Name: "rail0", Personality: p, Seed: 3}.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	open := func() ocs.Switch {
+		sw, err := drivers.Open(t.Context(), e.URL(), drivers.Options{Name: "rail0", Password: secret.New(lab.EmulatedPassword)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { sw.Close() })
+		return sw
+	}
+	b := &experiment.Bench{Name: "rail0", Host: "here", Switch: open()}
+	b.Meter, _ = ocs.As[ocs.PowerMeter](open())
+	return b, e.Device
+}
+
+func mustParse(t *testing.T, s string) ocs.Map {
+	t.Helper()
+	m, err := ocs.ParseMap(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// Ensure every mark of a move holds what the device did, and that none is
+// missing.
+func TestBench_MarksHoldTheTruth(t *testing.T) {
+	for _, ack := range []emulator.AckMode{emulator.AckBefore, emulator.AckAfter} {
+		t.Run(string(ack), func(t *testing.T) {
+			b, dev := bench(t, func(p *emulator.Personality) { p.Switching.Ack = ack })
+			averaging, restore, err := experiment.Quicken(t.Context(), b.Meter, 33, 34)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Rule = timeline.SettleRule{Averaging: averaging}
+			if _, err := b.Move(t.Context(), 0, mustParse(t, "1>33,2>34"), ocs.Update); err != nil {
+				t.Fatal(err)
+			}
+			_, seen := dev.Truth(0)
+			mv, err := b.Move(t.Context(), 1, mustParse(t, "1>34,2>33"), ocs.Update)
+			if err != nil || len(mv.Unresolved) > 0 {
+				t.Fatalf("err=%v, unresolved=%v", err, mv.Unresolved)
+			}
+			truth, _ := dev.Truth(seen)
+			for i := range truth {
+				truth[i].Reconfiguration = 1
+			}
+			if v := timeline.Check(mv.Marks); len(v) > 0 {
+				t.Errorf("impossible order: %v", v)
+			}
+			for _, x := range timeline.Compare(mv.Marks, truth) {
+				if x.Unmatched != 0 {
+					t.Errorf("%s: %d unmatched", x.Stage, x.Unmatched)
+				}
+				if (x.Stage == timeline.Dark || x.Stage == timeline.Light) && (x.Count != 2 || x.Inside != 2) {
+					t.Errorf("%s: %d of %d marks hold the truth, want 2 of 2", x.Stage, x.Inside, x.Count)
+				}
+			}
+			if err := restore(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if ms, err := b.Meter.Monitors(t.Context(), 33); err != nil || ms[0].Averaging != 100*time.Millisecond {
+				t.Errorf("restored to %v, %v", ms, err)
+			}
+		})
+	}
+}
+
+// Ensure what cannot be seen is said, not made up.
+func TestBench_Unresolved(t *testing.T) {
+	b, dev := bench(t, nil)
+	b.Patience = 150 * time.Millisecond
+	b.Rule.Averaging, _, _ = experiment.Quicken(t.Context(), b.Meter, 33, 34)
+	dev.Unlight(34)
+	mv, err := b.Move(t.Context(), 1, mustParse(t, "1>33,2>34"), ocs.Safe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(mv.Unresolved, "\n"); !strings.Contains(got, "rail0/34: light: ") || strings.Contains(got, "rail0/33") {
+		t.Errorf("unresolved=%q", got)
+	}
+	for _, m := range mv.Marks {
+		if m.Subject == "rail0/34" {
+			t.Errorf("mark of a port without light: %v", m)
+		}
+	}
+}
+
+func TestBench_WithoutMonitors(t *testing.T) {
+	b, _ := bench(t, func(p *emulator.Personality) { p.Monitors.Sides = emulator.MonitorsNone })
+	if _, _, err := experiment.Quicken(t.Context(), b.Meter, 33); !errors.Is(err, experiment.ErrNoMonitor) {
+		t.Errorf("err=%v, want ErrNoMonitor", err)
+	}
+	b.Patience = 10 * time.Millisecond
+	mv, err := b.Move(t.Context(), 1, mustParse(t, "1>33"), ocs.Safe)
+	if err != nil || len(mv.Marks) != 2 || len(mv.Unresolved) != 1 {
+		t.Errorf("marks=%v, unresolved=%v, err=%v", mv.Marks, mv.Unresolved, err)
+	}
+	b.Meter = nil
+	mv, err = b.Move(t.Context(), 2, mustParse(t, "2>34"), ocs.Safe)
+	if err != nil || len(mv.Marks) != 2 || len(mv.Unresolved) != 0 {
+		t.Errorf("marks=%v, unresolved=%v, err=%v", mv.Marks, mv.Unresolved, err)
+	}
+}
+
+func TestBench_Refused(t *testing.T) {
+	b, _ := bench(t, nil)
+	if _, err := b.Move(t.Context(), 1, mustParse(t, "1>33"), ocs.Safe); err != nil {
+		t.Fatal(err)
+	}
+	if mv, err := b.Move(t.Context(), 2, mustParse(t, "1>34"), ocs.Safe); !errors.Is(err, ocs.ErrConflict) || len(mv.Marks) != 0 {
+		t.Errorf("err=%v, marks=%v", err, mv.Marks)
+	}
+	if mv, err := b.Move(t.Context(), 2, mustParse(t, "1>33"), ocs.Safe); err != nil || len(mv.Marks) != 0 {
+		t.Errorf("nothing to do: err=%v, marks=%v", err, mv.Marks)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := b.Move(ctx, 3, mustParse(t, "1>34"), ocs.Update); !errors.Is(err, context.Canceled) {
+		t.Errorf("err=%v, want Canceled", err)
+	}
+}
+
+// meter fails after some readings.
+type meter struct {
+	ocs.PowerMeter
+	good int
+}
+
+var errBroken = errors.New("the meter broke")
+
+func (m *meter) Power(context.Context, ...ocs.Port) (ocs.PowerReading, error) {
+	if m.good--; m.good < 0 {
+		return ocs.PowerReading{}, errBroken
+	}
+	now := time.Now()
+	return ocs.PowerReading{Earliest: now, Latest: now, Ports: map[ocs.Port]ocs.DBm{33: -2}}, nil
+}
+
+func TestBench_MeterFails(t *testing.T) {
+	for _, good := range []int{0, 4} {
+		b := experiment.Bench{Name: "x", Switch: ocstest.New(32, ocs.Map{}), Meter: &meter{good: good}}
+		if _, err := b.Move(t.Context(), 1, mustParse(t, "1>33"), ocs.Safe); !errors.Is(err, errBroken) {
+			t.Errorf("after %d readings: err=%v", good, err)
+		}
+	}
+}

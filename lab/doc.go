@@ -1,0 +1,46 @@
+// Package lab reads the lab file: which switches there are, which hosts and
+// NICs, and which fibre leads where.
+//
+//	name: opus-testbed
+//	switches:
+//	  - name: rail0
+//	    url: tl1://admin@192.0.2.10:3082
+//	    password: env:RAIL0_PASSWORD
+//	    emulate: {model: polatis-6000-32x32, switching: 200ms}
+//	hosts:
+//	  - name: gpu1
+//	    nics:
+//	      - {name: ens1f0, tx: rail0/1, rx: rail0/33}
+//	  - name: gpu2
+//	    nics:
+//	      - {name: ens1f0, tx: rail0/2, rx: rail0/34}
+//	protect: [rail0/31]
+//	configurations:
+//	  pair:
+//	    links:
+//	      - [gpu1, gpu2]
+//	  loop:
+//	    maps:
+//	      rail0: 1-2>33-34
+//
+// tx is the port that the NIC sends into, an ingress of the switch; rx is the
+// port that it receives from, an egress. A configuration names what is
+// connected: maps by port, links by NIC, or both. It says nothing about other
+// ports.
+//
+//	f, err := lab.Load("lab.yaml")
+//	...
+//	maps, err := f.Config("pair") // rail0: 1>34,2>33
+//
+// Files are read strictly: an unknown key, a wrong type, a port that two NICs
+// claim, a name that nothing has, a password where a reference belongs — each
+// is an [Error] with file, line, column and one sentence, and all of them are
+// reported at once ([Errors]). What only the device can know is not checked:
+// whether it has the port, and in that role.
+//
+// Names begin with a letter or digit and go on with letters, digits, '.', '_'
+// and '-'. Case counts: rail0 and Rail0 are two switches.
+//
+// A [File] from [Parse] must not be changed; it is then safe for concurrent
+// use.
+package lab

@@ -1,0 +1,315 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ocslab/ocslab/internal/secret"
+	"github.com/ocslab/ocslab/internal/strictyaml"
+	"github.com/ocslab/ocslab/ocs"
+)
+
+type (
+	// Error is one problem in a lab file: its position, path and sentence.
+	Error = strictyaml.Error
+	// Errors are all problems in a lab file, in order of position.
+	Errors = strictyaml.Errors
+	// Pos is a line and a column, both from 1.
+	Pos = strictyaml.Pos
+)
+
+// File is a lab file; see the package for an example.
+type File struct {
+	Path           string                   `yaml:"-"` // relative secret files are beside it
+	Name           string                   `yaml:"name"`
+	Switches       []Switch                 `yaml:"switches,required"`
+	Hosts          []Host                   `yaml:"hosts"`
+	Protect        []PortRef                `yaml:"protect"` // nobody may move these
+	Configurations map[string]Configuration `yaml:"configurations"`
+}
+
+// Switch is a switch of the lab: real at URL, or emulated, or either.
+type Switch struct {
+	Name     string     `yaml:"name,required"`
+	URL      string     `yaml:"url"` // without a password
+	Password secret.Ref `yaml:"password"`
+	Emulate  *Emulate   `yaml:"emulate"` // how to emulate it, if it can be
+	Pos      Pos        `yaml:"-,pos"`
+}
+
+// Emulate says how to emulate a switch. What is not set is as the model has it.
+type Emulate struct {
+	Model     string         `yaml:"model,required"`
+	Switching *time.Duration `yaml:"switching"`
+	Seed      *uint64        `yaml:"seed"`
+	Ack       string         `yaml:"ack"`  // acknowledge "before" or "after" the light has settled
+	Busy      string         `yaml:"busy"` // "takeover" or "deny" busy ports
+}
+
+// Host is a machine with NICs.
+type Host struct {
+	Name string `yaml:"name,required"`
+	NICs []NIC  `yaml:"nics"`
+}
+
+// NIC is a network interface with its two fibres.
+type NIC struct {
+	Host     string  `yaml:"-"` // set by Parse
+	Name     string  `yaml:"name,required"`
+	Tx       PortRef `yaml:"tx,required"` // the NIC sends into this port
+	Rx       PortRef `yaml:"rx,required"` // and receives from this
+	Firmware string  `yaml:"firmware"`
+}
+
+// Configuration is what shall be connected; see [File.Config].
+type Configuration struct {
+	Maps  map[string]ocs.Map `yaml:"maps"`  // by switch
+	Links [][]string         `yaml:"links"` // pairs of NICs
+}
+
+// Load reads the lab file at path; see [Parse]. A file that cannot be read
+// gives an error of package os.
+func Load(path string) (*File, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("lab file: %w", err)
+	}
+	return Parse(path, data)
+}
+
+// Parse reads a lab file. The error, if any, is [Errors] with all problems of
+// form or, if there are none of these, all problems of meaning.
+func Parse(name string, data []byte) (*File, error) {
+	f := &File{Path: name}
+	at, err := strictyaml.DecodePositions(name, data, f)
+	if err != nil {
+		return nil, err
+	}
+	for i := range f.Hosts {
+		for j := range f.Hosts[i].NICs {
+			f.Hosts[i].NICs[j].Host = f.Hosts[i].Name
+		}
+	}
+	c := checker{f: f, at: at}
+	c.file()
+	if err := c.errs.Err(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// checker finds problems of meaning.
+type checker struct {
+	f    *File
+	at   *strictyaml.Positions
+	errs Errors
+}
+
+// value reports a problem of the value at path.
+func (c *checker) value(path, format string, args ...any) {
+	c.errs = append(c.errs, strictyaml.Errorf(c.f.Path, c.at.Value(path), path, format, args...))
+}
+
+// key reports a problem of the key at path.
+func (c *checker) key(path, format string, args ...any) {
+	c.errs = append(c.errs, strictyaml.Errorf(c.f.Path, c.at.Key(path), path, format, args...))
+}
+
+func (c *checker) file() {
+	if c.f.Name != "" {
+		c.name("name", c.f.Name, nil)
+	}
+	if len(c.f.Switches) == 0 {
+		c.value("switches", "a lab needs at least one switch")
+	}
+	switches, hosts := map[string]string{}, map[string]string{}
+	for i := range c.f.Switches {
+		path := strictyaml.Index("switches", i)
+		c.name(path+".name", c.f.Switches[i].Name, switches)
+		c.oneSwitch(path, &c.f.Switches[i])
+	}
+	tx, rx := map[PortRef]*NIC{}, map[PortRef]*NIC{}
+	for i, h := range c.f.Hosts {
+		path := strictyaml.Index("hosts", i)
+		c.name(path+".name", h.Name, hosts)
+		names := map[string]string{}
+		for j := range h.NICs {
+			path, n := strictyaml.Index(path+".nics", j), &h.NICs[j]
+			c.name(path+".name", n.Name, names)
+			c.fibre(path+".tx", n.Tx, n, tx, "sends into")
+			c.fibre(path+".rx", n.Rx, n, rx, "receives from")
+			if n.Tx == n.Rx {
+				c.value(path+".rx", "rx is the same port as tx, %v: a NIC has two fibres", n.Rx)
+			}
+		}
+	}
+	for i, p := range c.f.Protect {
+		c.port(strictyaml.Index("protect", i), p)
+	}
+	for _, name := range c.f.ConfigNames() {
+		path := strictyaml.Key("configurations", name)
+		if err := checkName(name); err != nil {
+			c.key(path, "%w", err)
+		}
+		c.f.expand(c.f.Configurations[name], func(where string, key bool, err error) {
+			if key {
+				c.key(path+"."+where, "%w", err)
+			} else {
+				c.value(path+"."+where, "%w", err)
+			}
+		})
+	}
+}
+
+// name checks a name and that it is none of seen, which maps names to paths.
+func (c *checker) name(path, name string, seen map[string]string) {
+	if err := checkName(name); err != nil {
+		c.value(path, "%w", err)
+		return
+	}
+	if first, dup := seen[name]; dup {
+		c.value(path, "the name %q is taken by %s on line %d", name, strings.TrimSuffix(first, ".name"), c.at.Value(first).Line)
+		return
+	}
+	if seen != nil {
+		seen[name] = path
+	}
+}
+
+func (c *checker) oneSwitch(path string, s *Switch) {
+	switch {
+	case s.URL != "":
+		if err := checkURL(s.URL); err != nil {
+			c.value(path+".url", "%w", err)
+		}
+	case s.Emulate == nil:
+		c.value(path, "the switch has neither url nor emulate: it needs one of them")
+	}
+	e := s.Emulate
+	if e == nil {
+		return
+	}
+	path += ".emulate"
+	if e.Model == "" {
+		c.value(path+".model", "the model is empty")
+	}
+	if e.Switching != nil && *e.Switching < 0 {
+		c.value(path+".switching", "%v is negative", *e.Switching)
+	}
+	c.choice(path+".ack", e.Ack, "before", "after")
+	c.choice(path+".busy", e.Busy, "takeover", "deny")
+}
+
+func (c *checker) choice(path, got string, choices ...string) {
+	if got != "" && !slices.Contains(choices, got) {
+		c.value(path, "want %s, found %.60q", strings.Join(choices, " or "), got)
+	}
+}
+
+// port checks that the lab has the switch of p.
+func (c *checker) port(path string, p PortRef) bool {
+	_, ok := c.f.Switch(p.Switch)
+	if !ok {
+		c.value(path, "%w", c.f.unknownSwitch(p.Switch))
+	}
+	return ok
+}
+
+// fibre checks the port p at which n is the first NIC to do so.
+func (c *checker) fibre(path string, p PortRef, n *NIC, seen map[PortRef]*NIC, does string) {
+	if !c.port(path, p) {
+		return
+	}
+	if other := seen[p]; other != nil {
+		c.value(path, "%s %s %v, and so does %s: a port has one fibre", n.FullName(), does, p, other.FullName())
+		return
+	}
+	seen[p] = n
+}
+
+// transport is what a URL scheme leads to.
+type transport int
+
+const (
+	network transport = iota // scheme://user@host:port
+	serial                   // scheme:///dev/...
+	replay                   // replay:FILE
+)
+
+var (
+	schemes     = []string{"tl1", "tl1+ssh", "tl1+serial", "scpi", "scpi+serial", "netconf", "ocstrx+serial", "replay"}
+	examples    = map[transport]string{network: "://user@host:port", serial: ":///dev/ttyUSB0", replay: ":FILE"}
+	secretParam = []string{"password", "passwd", "pass", "pw", "secret", "token"}
+)
+
+var errURLPassword = errors.New("the URL holds a password: take it out and put password: env:NAME or password: file:PATH beside the url")
+
+// checkURL returns what is wrong with the URL of a switch, if anything. No
+// error holds a part of the URL that may be a password.
+func checkURL(text string) error {
+	scheme, rest, ok := strings.Cut(text, ":")
+	if !ok || strings.Contains(scheme, "/") {
+		return errors.New("the URL has no scheme: want one such as tl1://user@host:3082")
+	}
+	if !slices.Contains(schemes, scheme) {
+		return fmt.Errorf("the scheme of the URL is not known%s: want one of %s",
+			strictyaml.DidYouMean(scheme, schemes), strings.Join(schemes, ", "))
+	}
+	kind := network
+	switch {
+	case scheme == "replay":
+		kind = replay
+	case strings.HasSuffix(scheme, "+serial"):
+		kind = serial
+	}
+	malformed := fmt.Errorf("the URL is malformed: want %s%s", scheme, examples[kind])
+
+	if kind == replay {
+		if rest == "" {
+			return malformed
+		}
+		return nil
+	}
+	// Before it is parsed, as a password with a '/' or '?' in it ends the
+	// host part early.
+	if at := strings.LastIndexByte(rest, '@'); kind == network && at >= 0 && strings.Contains(rest[:at], ":") {
+		return errURLPassword
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return malformed // err may quote any part of it
+	}
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return malformed
+	}
+	for key := range query {
+		if slices.Contains(secretParam, strings.ToLower(key)) {
+			return errURLPassword
+		}
+	}
+	switch _, hasPassword := u.User.Password(); {
+	case hasPassword:
+		return errURLPassword
+	case u.Fragment != "":
+		return fmt.Errorf("%w, without #", malformed)
+	case kind == serial && (u.Host != "" || len(u.Path) < 2):
+		return fmt.Errorf("%w, with three slashes", malformed)
+	case kind == network && u.Hostname() == "":
+		return malformed
+	case kind == network && u.Path != "" && u.Path != "/":
+		return fmt.Errorf("%w, without a path", malformed)
+	}
+	if p := u.Port(); p != "" {
+		if n, err := strconv.ParseUint(p, 10, 16); err != nil || n == 0 {
+			return errors.New("the port in the URL is not in 1 to 65535")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,284 @@
+package history
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/ocslab/ocslab/internal/statedir"
+	"github.com/ocslab/ocslab/ocs"
+)
+
+// Names in the directory of a log. To fileName "torn-1" and so on are added
+// for what was cut off.
+const (
+	fileName = "history.ndjson"
+	lockName = "history.lock"
+)
+
+// lockPatience is how long to wait for other processes, which hold the lock
+// for a few milliseconds unless they are stopped or the disk hangs.
+const lockPatience = 10 * time.Second
+
+// Sentinel errors; test with errors.Is.
+var (
+	// ErrNewer: the file has lines of a newer version of the format.
+	ErrNewer = errors.New("history was written by a newer version of ocslab")
+	// ErrUnknownID: there is no change of that ID.
+	ErrUnknownID = errors.New("no such change in the history")
+	// ErrUndone: the change to take back has been taken back.
+	ErrUndone = errors.New("already taken back")
+)
+
+// State is what is known of the outcome of a change.
+type State string
+
+const (
+	// Pending: begun, and the outcome is not known. The process is still at
+	// it or was killed, or, where Ended is set, the device's answer was lost.
+	Pending State = "pending"
+	// Done: the device acknowledged.
+	Done State = "done"
+	// Failed: nothing was sent, or the device refused.
+	Failed State = "failed"
+	// Unverified: acknowledged, but the device reads back something else.
+	Unverified State = "unverified"
+)
+
+func (s State) valid() bool { return s == Pending || s == Done || s == Failed || s == Unverified }
+
+// Entry is one change to one switch.
+type Entry struct {
+	ID       int        // from 1, ascending; given by Begin
+	Began    time.Time  // zero for Begin: now
+	Ended    time.Time  // when the outcome was last recorded; zero if never
+	Switch   string     // name in the lab, or URL
+	Device   string     // canonical address, what undo goes by: "tl1://192.0.2.10:3082" or "emulated:opus-testbed/rail0"
+	Command  string     // the command line, for people; no secrets
+	Change   ocs.Change // its Inverse is what takes it back
+	State    State
+	Error    string // why it is not Done; for people
+	UndoOf   int    // the entry this one was to take back, or 0
+	UndoneBy int    // the entry that took this one back, or 0; computed
+	AckNS    int64  // from the last request sent to its acknowledgement, 0 if not known
+}
+
+// Result is what [Log.End] records beside the state.
+type Result struct {
+	AckNS int64  // 0 leaves what was recorded before
+	Error string // for people; no secrets
+}
+
+// Problem is a line of the file that could not be used. Entries are complete
+// but for what stood there.
+type Problem struct {
+	Line   int // from 1
+	Reason string
+}
+
+// String returns "line 3: " and the reason.
+func (p Problem) String() string { return fmt.Sprintf("line %d: %s", p.Line, p.Reason) }
+
+// Log is a history on disk. It is safe for concurrent use and holds no file
+// open between calls, so it need not be closed. Open makes one.
+type Log struct {
+	// Set by Open.
+	path, lock string
+	patience   time.Duration
+	fsync      func(*os.File) error
+
+	// turn holds a token while one of the Log's users has the file locked,
+	// and guards all following fields. The lock alone would do for the file,
+	// but is slow to change hands.
+	turn chan struct{}
+
+	// What was read so far: the file up to the end of its last good line.
+	// As the file only grows behind that, only what is new is ever read.
+	info     os.FileInfo // of the file that was read
+	offset   int64
+	lines    int
+	entries  []Entry // in order of ID, without UndoneBy
+	lastID   int     // highest in any line
+	problems []Problem
+}
+
+// Open opens the history in dir, or begins one, and creates dir for the user
+// alone if it is not there. A torn end is moved aside, see the package
+// comment, and is then among the Problems. The error matches [ErrNewer] when
+// the history is not to be touched by this version.
+func Open(dir string) (*Log, error) {
+	if err := statedir.Make(dir); err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	l := &Log{
+		path:     filepath.Join(dir, fileName),
+		lock:     filepath.Join(dir, lockName),
+		patience: lockPatience,
+		fsync:    (*os.File).Sync,
+		turn:     make(chan struct{}, 1),
+	}
+	if err := l.locked(context.Background(), func(*os.File) error { return nil }); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// Begin records that a change is about to be sent and returns its ID. It uses
+// Began, Switch, Device, Command, Change and UndoOf of e. When it returns
+// without error the change is on disk; when it fails nothing must be sent.
+//
+// The Change may be empty only for an undo that finds nothing to do. The error
+// matches [ErrUnknownID] when there is no entry UndoOf, [ErrUndone] when that
+// is taken back already.
+func (l *Log) Begin(e Entry) (id int, err error) {
+	return l.begin(context.Background(), e)
+}
+
+func (l *Log) begin(ctx context.Context, e Entry) (id int, err error) {
+	switch {
+	case e.Device == "":
+		return 0, errors.New("history: the change names no device")
+	case e.Change.Empty() && e.UndoOf == 0:
+		return 0, errors.New("history: the change is empty")
+	}
+	if e.Began.IsZero() {
+		e.Began = time.Now()
+	}
+	err = l.locked(ctx, func(f *os.File) error {
+		if err := l.checkUndoLocked(e); err != nil {
+			return err
+		}
+		if l.lastID >= maxID {
+			return fmt.Errorf("%s: no ID is left after %d; move the file away", l.path, l.lastID)
+		}
+		id = l.lastID + 1
+		return l.appendLocked(f, struct {
+			header
+			begun
+		}{
+			header{V: version, Kind: kindBegin, ID: id, TimeNS: e.Began.UnixNano()},
+			begun{Switch: e.Switch, Device: e.Device, Command: e.Command, Remove: e.Change.Remove, Add: e.Change.Add, UndoOf: e.UndoOf},
+		})
+	})
+	if err != nil {
+		return 0, err
+	}
+	return id, nil
+}
+
+// checkUndoLocked refuses to take back what cannot be taken back.
+func (l *Log) checkUndoLocked(e Entry) error {
+	if e.UndoOf == 0 {
+		return nil
+	}
+	i, ok := find(l.entries, e.UndoOf)
+	if !ok {
+		return fmt.Errorf("undo %d: %w", e.UndoOf, ErrUnknownID)
+	}
+	all := slices.Clone(l.entries)
+	link(all)
+	switch target := all[i]; {
+	case target.UndoneBy != 0:
+		return fmt.Errorf("undo %d: %w by %d", e.UndoOf, ErrUndone, target.UndoneBy)
+	case target.Device != e.Device:
+		return fmt.Errorf("undo %d: it was made to %s, not to %s", e.UndoOf, target.Device, e.Device)
+	}
+	return nil
+}
+
+// End records the outcome of change id, durably. It may be called again when
+// more is known: the last outcome counts. Pending with an Error says that the
+// outcome could not be found out. When it fails the change stays as it was
+// recorded before. The error matches [ErrUnknownID] when id never began.
+func (l *Log) End(id int, state State, detail Result) error {
+	if !state.valid() {
+		return fmt.Errorf("history: state %q: want pending, done, failed or unverified", state)
+	}
+	// Not even a cancelled user may keep an outcome from being recorded.
+	return l.locked(context.Background(), func(f *os.File) error {
+		if _, ok := find(l.entries, id); !ok {
+			return fmt.Errorf("end of change %d: %w", id, ErrUnknownID)
+		}
+		return l.appendLocked(f, struct {
+			header
+			ended
+		}{
+			header{V: version, Kind: kindEnd, ID: id, TimeNS: time.Now().UnixNano()},
+			ended{State: state, AckNS: max(0, detail.AckNS), Error: detail.Error},
+		})
+	})
+}
+
+// Entries returns all changes in order of ID, and the lines of the file that
+// could not be used. It keeps others from the file only while it reads what
+// they added since the last call.
+func (l *Log) Entries() ([]Entry, []Problem, error) {
+	var entries []Entry
+	var problems []Problem
+	err := l.locked(context.Background(), func(*os.File) error {
+		entries, problems = slices.Clone(l.entries), slices.Clone(l.problems)
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	link(entries)
+	return entries, problems, nil
+}
+
+// Last returns the change that an undo without an ID takes back: the newest on
+// device that is not undone, is not itself an undo, and did not fail; false if
+// there is none. See the package comment.
+func (l *Log) Last(device string) (Entry, bool, error) {
+	entries, _, err := l.Entries()
+	if err != nil {
+		return Entry{}, false, err
+	}
+	for _, e := range slices.Backward(entries) {
+		if e.Device == device && e.UndoOf == 0 && e.UndoneBy == 0 && e.State != Failed {
+			return e, true, nil
+		}
+	}
+	return Entry{}, false, nil
+}
+
+// find returns the index of the entry with that ID.
+func find(entries []Entry, id int) (int, bool) {
+	return slices.BinarySearchFunc(entries, id, func(e Entry, id int) int { return cmp.Compare(e.ID, id) })
+}
+
+// link fills in UndoneBy. What undoes an entry is newer than it: going back
+// from the newest, whether an undo still counts is known when it is reached.
+func link(entries []Entry) {
+	for _, e := range slices.Backward(entries) {
+		if e.UndoOf == 0 || e.State != Done || e.UndoneBy != 0 {
+			continue
+		}
+		if i, ok := find(entries, e.UndoOf); ok && entries[i].UndoneBy == 0 {
+			entries[i].UndoneBy = e.ID
+		}
+	}
+}
+
+// MedianAck returns the median time that device took to acknowledge, of the
+// entries where it is known, and how many those are.
+func MedianAck(entries []Entry, device string) (time.Duration, int) {
+	var acks []int64
+	for _, e := range entries {
+		if e.Device == device && e.AckNS > 0 {
+			acks = append(acks, e.AckNS)
+		}
+	}
+	n := len(acks)
+	if n == 0 {
+		return 0, 0
+	}
+	slices.Sort(acks)
+	low, high := acks[(n-1)/2], acks[n/2]
+	return time.Duration(low + (high-low)/2), n
+}

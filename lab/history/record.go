@@ -1,0 +1,133 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"time"
+
+	"github.com/ocslab/ocslab/ocs"
+)
+
+// version is the version of the line form, which the package comment
+// describes. A later one must still be a JSON object with a number "v".
+const version = 1
+
+// maxID fits an int on every system and a number in every JSON reader.
+const maxID = math.MaxInt32
+
+const (
+	kindBegin = "begin"
+	kindEnd   = "end"
+)
+
+// errDamaged: the line is not one that was written in whole.
+var errDamaged = errors.New("damaged")
+
+// header, begun and ended are the keys of a line, in order. A line has the
+// header and, by its kind, one of the others.
+type header struct {
+	V      int    `json:"v"`
+	Kind   string `json:"kind"`
+	ID     int    `json:"id"`
+	TimeNS int64  `json:"t_ns"`
+}
+
+type begun struct {
+	Switch  string  `json:"switch"`
+	Device  string  `json:"device"`
+	Command string  `json:"command"`
+	Remove  ocs.Map `json:"remove"`
+	Add     ocs.Map `json:"add"`
+	UndoOf  int     `json:"undo_of"`
+}
+
+type ended struct {
+	State State  `json:"state"`
+	AckNS int64  `json:"ack_ns"`
+	Error string `json:"error"`
+}
+
+// record is a line of either kind, as read.
+type record struct {
+	header
+	begun
+	ended
+}
+
+// entry returns the entry that a line of kind begin starts.
+func (r record) entry() Entry {
+	return Entry{
+		ID:      r.ID,
+		Began:   time.Unix(0, r.TimeNS),
+		Switch:  r.Switch,
+		Device:  r.Device,
+		Command: r.Command,
+		Change:  ocs.Change{Remove: r.Remove, Add: r.Add},
+		State:   Pending,
+		UndoOf:  r.UndoOf,
+	}
+}
+
+// end brings a line of kind end into the entry it is about.
+func (r record) end(e *Entry) {
+	e.Ended, e.State, e.Error = time.Unix(0, r.TimeNS), r.State, r.Error
+	if r.AckNS > 0 {
+		e.AckNS = r.AckNS
+	}
+}
+
+// The seal stands in place of the closing brace of the line it is for.
+const (
+	sealFormat = `,"crc":"%08x"}`
+	sealLen    = len(`,"crc":"00000000"}`)
+)
+
+// encode returns the line for v, which marshals to a JSON object that is not
+// empty, with its seal and newline.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // "1>33" is to be legible
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	object := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	sum := crc32.ChecksumIEEE(object)
+	return fmt.Appendf(object[:len(object)-1], sealFormat+"\n", sum), nil
+}
+
+// decode reads a line without its newline. The error matches [ErrNewer] for a
+// line of a later version, errDamaged for one whose seal is broken; otherwise
+// it says what is wrong with a line that is whole.
+func decode(line []byte) (record, error) {
+	var r record
+	err := errDamaged
+	if sealed(line) {
+		if err = json.Unmarshal(line, &r); err == nil && r.V == version {
+			return r, nil
+		}
+	}
+	// A later version may seal its lines otherwise.
+	var v struct{ V float64 }
+	if json.Unmarshal(line, &v) == nil && v.V > version {
+		return record{}, fmt.Errorf("%w (format %v, this one knows %d)", ErrNewer, v.V, version)
+	}
+	if err == nil {
+		err = fmt.Errorf("unknown format %d", r.V)
+	}
+	return record{}, err
+}
+
+// sealed reports whether line ends in the right seal for what is before it.
+func sealed(line []byte) bool {
+	at := len(line) - sealLen
+	if at < 0 {
+		return false
+	}
+	sum := crc32.Update(crc32.ChecksumIEEE(line[:at]), crc32.IEEETable, []byte("}"))
+	return string(line[at:]) == fmt.Sprintf(sealFormat, sum)
+}

@@ -1,0 +1,213 @@
+package lab
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/ocslab/ocslab/drivers"
+	"github.com/ocslab/ocslab/internal/secret"
+	"github.com/ocslab/ocslab/internal/statedir"
+	"github.com/ocslab/ocslab/ocs"
+)
+
+// Options are how the switches of a lab are opened.
+type Options struct {
+	// Emulated replaces every switch by an emulated one on a loopback socket.
+	Emulated bool
+	// StateDir is where emulated switches keep their configuration, as real
+	// ones do; "" forgets it with the program.
+	StateDir string
+	// Password is used where the lab file gives none.
+	Password secret.Secret
+	Timeout  time.Duration // for one reply; 0 is the driver's default
+	// Trace, when set, is called with what is sent to and received from a
+	// switch, secrets masked. It must not keep p.
+	Trace func(name string, sent bool, p []byte)
+}
+
+// Lab is a lab file with its switches, opened when they are first asked for.
+// It is safe for concurrent use.
+type Lab struct {
+	File *File
+	opt  Options
+
+	mu       sync.Mutex // guards what follows
+	switches map[string]*Opened
+	locks    []func()
+}
+
+// Opened is a switch of a lab that is open.
+type Opened struct {
+	ocs.Switch // with the interlock of the lab around it
+
+	Name string
+	// Device is what stays the same however the switch is spoken of:
+	// "tl1://192.0.2.10:3082", "emulated:opus-testbed/rail0".
+	Device string
+	// Emulated is the emulation behind it; nil for a real switch.
+	Emulated *Emulated
+}
+
+// Unwrap returns the switch inside.
+func (o *Opened) Unwrap() ocs.Switch { return o.Switch }
+
+// Close ends the session and, of an emulated switch, the emulation.
+func (o *Opened) Close() error {
+	err := o.Switch.Close()
+	if o.Emulated != nil {
+		err = errors.Join(err, o.Emulated.Close())
+	}
+	return err
+}
+
+// New returns a lab with nothing opened yet.
+func New(f *File, opt Options) *Lab {
+	return &Lab{File: f, opt: opt, switches: map[string]*Opened{}}
+}
+
+// Switch returns the switch of that name, opening it if it is not open. The
+// lab keeps it: do not close it.
+func (l *Lab) Switch(ctx context.Context, name string) (*Opened, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if o := l.switches[name]; o != nil {
+		return o, nil
+	}
+	s, ok := l.File.Switch(name)
+	if !ok {
+		return nil, l.File.unknownSwitch(name)
+	}
+	o := &Opened{Name: name}
+	url, opt := s.URL, drivers.Options{Name: name, Password: l.opt.Password, Timeout: l.opt.Timeout}
+	if trace := l.opt.Trace; trace != nil {
+		opt.Trace = func(sent bool, p []byte) { trace(name, sent, p) }
+	}
+	if l.opt.Emulated {
+		if err := l.emulate(ctx, o); err != nil {
+			return nil, err
+		}
+		o.Device = "emulated:" + l.File.title() + "/" + name
+		url, opt.Password = o.Emulated.URL(), secret.New(EmulatedPassword)
+	} else {
+		if s.URL == "" {
+			return nil, fmt.Errorf("switch %s has no url in the lab file: add one, or use --emulated", name)
+		}
+		t, err := drivers.Parse(url)
+		if err != nil {
+			return nil, err
+		}
+		o.Device = t.String()
+		if s.Password != "" {
+			if opt.Password, err = s.Password.Resolve(filepath.Dir(l.File.Path)); err != nil {
+				return nil, fmt.Errorf("password of switch %s: %w", name, err)
+			}
+		} else if opt.Password.IsZero() && t.Loopback() {
+			opt.Password = secret.New(EmulatedPassword)
+		}
+	}
+	sw, err := drivers.Open(ctx, url, opt)
+	if err != nil {
+		if o.Emulated != nil {
+			err = errors.Join(err, o.Emulated.Close())
+		}
+		return nil, err
+	}
+	o.Switch = Interlock(sw, name, l.File.ProtectedPorts(name))
+	l.switches[name] = o
+	return o, nil
+}
+
+// EmulatedPassword is the password of the user admin of emulated switches.
+const EmulatedPassword = "root"
+
+// emulate starts the emulation of a switch, with its memory.
+func (l *Lab) emulate(ctx context.Context, o *Opened) error {
+	e, err := l.File.Emulation(o.Name)
+	if err != nil {
+		return err
+	}
+	if l.opt.StateDir != "" {
+		m, err := l.memory(ctx, o.Name)
+		if err != nil {
+			return err
+		}
+		e.Memory = m
+	}
+	o.Emulated, err = e.Start()
+	return err
+}
+
+// title is the name of the lab, or of its file when it has none.
+func (f *File) title() string {
+	if f.Name != "" {
+		return f.Name
+	}
+	base := filepath.Base(f.Path)
+	return base[:len(base)-len(filepath.Ext(base))]
+}
+
+// Close ends every session and emulation.
+func (l *Lab) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var errs []error
+	for name, o := range l.switches {
+		errs = append(errs, o.Close())
+		delete(l.switches, name)
+	}
+	for _, unlock := range l.locks {
+		unlock()
+	}
+	l.locks = nil
+	return errors.Join(errs...)
+}
+
+// memory is the memory of an emulated switch in a file. Its lock is held while
+// the lab is open, so that two programs do not emulate one switch.
+func (l *Lab) memory(ctx context.Context, name string) (*fileMemory, error) {
+	abs, err := filepath.Abs(l.File.Path)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256([]byte(abs))
+	dir := filepath.Join(l.opt.StateDir, "emulated", l.File.title()+"-"+hex.EncodeToString(sum[:4]))
+	if err := statedir.Make(dir); err != nil {
+		return nil, err
+	}
+	m := &fileMemory{path: filepath.Join(dir, name+".json")}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	unlock, err := statedir.Lock(ctx, m.path+".lock")
+	if err != nil {
+		return nil, fmt.Errorf("emulated switch %s is in use by another ocslab: %w", name, err)
+	}
+	l.locks = append(l.locks, unlock)
+	return m, nil
+}
+
+type fileMemory struct{ path string }
+
+// Load returns the content of the file, nil if there is none.
+func (m *fileMemory) Load() ([]byte, error) {
+	data, err := os.ReadFile(m.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
+// Save replaces the file.
+func (m *fileMemory) Save(data []byte) {
+	if err := statedir.WriteFile(m.path, data); err != nil {
+		slog.Warn("the emulated switch will not remember this change", "file", m.path, "error", err)
+	}
+}
