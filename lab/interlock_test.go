@@ -11,15 +11,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-func mustMap(t testing.TB, s string) ocs.Map {
-	t.Helper()
-	m, err := ocs.ParseMap(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
 // Ensure a protected port keeps its light whatever the change is.
 func TestInterlock(t *testing.T) {
 	for _, tc := range []struct {
@@ -35,9 +26,9 @@ func TestInterlock(t *testing.T) {
 		{"removal of others", "1>33,31>63", "1>33", "", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			inner := ocstest.New(32, mustMap(t, tc.have))
+			inner := ocstest.New(32, parseMap(t, tc.have))
 			sw := lab.Interlock(inner, "rail0", []ocs.Port{31, 63})
-			_, err := sw.Apply(t.Context(), ocs.Change{Remove: mustMap(t, tc.remove), Add: mustMap(t, tc.add)})
+			_, err := sw.Apply(t.Context(), ocs.Change{Remove: parseMap(t, tc.remove), Add: parseMap(t, tc.add)})
 			if errors.Is(err, ocs.ErrInterlock) != tc.refused {
 				t.Fatalf("err=%v, want refused=%v", err, tc.refused)
 			}

@@ -60,7 +60,7 @@ func TestLab_Emulated(t *testing.T) {
 	if r.Ports[1] < -5 || r.Ports[5] > ocs.NoLight {
 		t.Errorf("power=%v, want light at 1 and none at 5", r.Ports)
 	}
-	if _, err := sw.Apply(t.Context(), ocs.Change{Add: mustMap(t, "31>40")}); !errors.Is(err, ocs.ErrInterlock) {
+	if _, err := sw.Apply(t.Context(), ocs.Change{Add: parseMap(t, "31>40")}); !errors.Is(err, ocs.ErrInterlock) {
 		t.Errorf("err=%v, want ErrInterlock", err)
 	}
 	if _, err := l.Switch(t.Context(), "rail9"); !errors.Is(err, lab.ErrUnknown) {
@@ -88,7 +88,7 @@ func TestLab_EmulatedMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ocs.Reconcile(t.Context(), sw, mustMap(t, "1>33"), ocs.Safe); err != nil {
+	if _, err := ocs.Reconcile(t.Context(), sw, parseMap(t, "1>33"), ocs.Safe); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
@@ -116,7 +116,7 @@ func TestLab_EmulatedMemoryDamaged(t *testing.T) {
 	l := lab.New(f, opt)
 	sw, err := l.Switch(t.Context(), "rail0")
 	if err == nil {
-		_, err = ocs.Reconcile(t.Context(), sw, mustMap(t, "1>33"), ocs.Safe)
+		_, err = ocs.Reconcile(t.Context(), sw, parseMap(t, "1>33"), ocs.Safe)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -68,7 +68,7 @@ type outer struct {
 	Tree       map[string]map[string]int
 	Links      [][]string
 	Ignored    int `yaml:"-"`
-	unexported int
+	_          int // left alone, as is all that is not exported
 }
 
 func ptr[T any](v T) *T { return &v }
@@ -377,10 +377,10 @@ func TestMistakesOfTheProgrammerPanic(t *testing.T) {
 		"type":       &struct{ Name chan int }{},
 		"tag": &struct {
 			Name string `yaml:"name,omitempty"`
-		}{}, //nolint:gofmt // one line
+		}{},
 		"no position": &struct {
 			Name string `yaml:"-,pos"`
-		}{}, //nolint:gofmt // one line
+		}{},
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {

@@ -218,7 +218,7 @@ func isEcho(line []byte) bool {
 	code := line[:bytes.IndexAny(line, ":;")]
 	code = bytes.Trim(code[bytes.LastIndexAny(code, "<>")+1:], blanks)
 	return len(code) > 0 && isLetter(code[0]) && badCodeByte(string(code)) < 0 &&
-		(bytes.IndexByte(code, '-') >= 0 || bytes.IndexAny(code, blanks) < 0)
+		(bytes.IndexByte(code, '-') >= 0 || !bytes.ContainsAny(code, blanks))
 }
 
 // scanAcked looks for the terminator of an acknowledgement. GR-831 has '<';
