@@ -51,7 +51,7 @@ type Opened struct {
 
 	Name string
 	// Device is what stays the same however the switch is spoken of:
-	// "tl1://192.0.2.10:3082", "emulated:opus-testbed/rail0".
+	// "tl1://192.0.2.10:3082", "emulated:opus-testbed-5f3a91d0/rail0".
 	Device string
 	// Emulated is the emulation behind it; nil for a real switch.
 	Emulated *Emulated
@@ -95,7 +95,7 @@ func (l *Lab) Switch(ctx context.Context, name string) (*Opened, error) {
 		if err := l.emulate(ctx, o); err != nil {
 			return nil, err
 		}
-		o.Device = "emulated:" + l.File.title() + "/" + name
+		o.Device = "emulated:" + l.File.key() + "/" + name
 		url, opt.Password = o.Emulated.URL(), secret.New(EmulatedPassword)
 	} else {
 		if s.URL == "" {
@@ -155,6 +155,20 @@ func (f *File) title() string {
 	return base[:len(base)-len(filepath.Ext(base))]
 }
 
+// key tells apart labs of the same name by the path of their file. A lab that
+// is no file has its name only.
+func (f *File) key() string {
+	if f.Path == "" {
+		return f.title()
+	}
+	path := f.Path
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	sum := sha256.Sum256([]byte(path))
+	return f.title() + "-" + hex.EncodeToString(sum[:4])
+}
+
 // Close ends every session and emulation.
 func (l *Lab) Close() error {
 	l.mu.Lock()
@@ -174,12 +188,7 @@ func (l *Lab) Close() error {
 // memory is the memory of an emulated switch in a file. Its lock is held while
 // the lab is open, so that two programs do not emulate one switch.
 func (l *Lab) memory(ctx context.Context, name string) (*fileMemory, error) {
-	abs, err := filepath.Abs(l.File.Path)
-	if err != nil {
-		return nil, err
-	}
-	sum := sha256.Sum256([]byte(abs))
-	dir := filepath.Join(l.opt.StateDir, "emulated", l.File.title()+"-"+hex.EncodeToString(sum[:4]))
+	dir := filepath.Join(l.opt.StateDir, "emulated", l.File.key())
 	if err := statedir.Make(dir); err != nil {
 		return nil, err
 	}

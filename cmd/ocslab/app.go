@@ -195,7 +195,11 @@ func (a *app) file() (*lab.File, error) {
 		}
 		return f, nil
 	case a.set.Emulated:
-		return lab.Parse("opus-testbed.yaml", examples.OpusTestbed)
+		f, err := lab.Parse("opus-testbed.yaml", examples.OpusTestbed)
+		if err == nil {
+			f.Path = "" // it is no file: the same lab wherever we are
+		}
+		return f, err
 	}
 	return nil, nil
 }

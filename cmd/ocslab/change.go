@@ -203,24 +203,48 @@ type outcomeLine struct {
 	State   ocs.State `json:"state"`
 }
 
-// change moves light on one switch: it is recorded, sent, read back, and told.
-func (a *app) change(ctx context.Context, name string, f changeFlags, p plan) error {
+// planned opens a switch and returns the change that a plan comes to on what
+// it holds now. Nothing is sent that changes anything.
+func (a *app) planned(ctx context.Context, name string, p plan) (*lab.Opened, ocs.Change, error) {
+	var c ocs.Change
 	sw, err := a.open(ctx, name)
 	if err != nil {
-		return err
+		return nil, c, err
 	}
-	about := func(err error) error { return aboutSwitch(sw.Name, err) }
 	id, err := sw.Identify(ctx)
 	if err != nil {
-		return err
+		return sw, c, err
 	}
 	for _, n := range p.ports {
 		if !id.Geometry.Has(n) {
-			return about(&ocs.PortError{Port: n, Geometry: id.Geometry, Reason: "is not a port"})
+			return sw, c, aboutSwitch(sw.Name, &ocs.PortError{Port: n, Geometry: id.Geometry, Reason: "is not a port"})
 		}
 	}
+	if p.want != nil {
+		if err := id.Geometry.Check(*p.want); err != nil {
+			return sw, c, aboutSwitch(sw.Name, err)
+		}
+	}
+	have, err := sw.CrossConnects(ctx)
+	if err != nil {
+		return sw, c, err
+	}
+	c, err = p.make(have)
+	return sw, c, aboutSwitch(sw.Name, err)
+}
+
+// change moves light on one switch: it is recorded, sent, read back, and told.
+func (a *app) change(ctx context.Context, name string, f changeFlags, p plan) error {
+	sw, c, err := a.planned(ctx, name, p)
+	if err != nil {
+		return err
+	}
 	if f.dryRun {
-		return about(a.dryRun(ctx, sw, id, p))
+		if a.set.JSON {
+			a.json(changeLine{Kind: "change", Switch: sw.Name, Remove: c.Remove, Add: c.Add, DryRun: true})
+		}
+		a.printf("%s: would change: %v\n", sw.Name, c)
+		return nil
 	}
 	log, err := a.history()
 	if err != nil {
@@ -235,28 +259,11 @@ func (a *app) change(ctx context.Context, name string, f changeFlags, p plan) er
 	}
 	recorded := rec.Confirm(report, err)
 	a.tell(sw.Name, report, rec.ID(), err)
-	return errors.Join(about(err), recorded)
-}
-
-func (a *app) dryRun(ctx context.Context, sw *lab.Opened, id ocs.Identity, p plan) error {
-	if p.want != nil {
-		if err := id.Geometry.Check(*p.want); err != nil {
-			return err
-		}
+	err = aboutSwitch(sw.Name, err)
+	if err != nil && !report.ReadBack && report.Receipt.Requests > 0 {
+		err = fmt.Errorf("%w; it may have taken effect: see change %d in the history", err, rec.ID())
 	}
-	have, err := sw.CrossConnects(ctx)
-	if err != nil {
-		return err
-	}
-	c, err := p.make(have)
-	if err != nil {
-		return err
-	}
-	if a.set.JSON {
-		a.json(changeLine{Kind: "change", Switch: sw.Name, Remove: c.Remove, Add: c.Add, DryRun: true})
-	}
-	a.printf("%s: would change: %v\n", sw.Name, c)
-	return nil
+	return errors.Join(err, recorded)
 }
 
 // aboutSwitch puts the name of the switch before errors that do not have it.
@@ -312,9 +319,17 @@ func round(d time.Duration) string {
 	return d.Round(unit).String()
 }
 
-// changeAll moves light on several switches, in order of their names. The
-// first that fails ends it.
+// changeAll moves light on several switches, in order of their names. It is
+// first made sure that each can take its change, so that a mistake in one
+// leaves all alone; after that the first that fails ends it.
 func (a *app) changeAll(ctx context.Context, f changeFlags, maps map[string]ocs.Map, mode ocs.Policy) error {
+	if len(maps) > 1 && !f.dryRun {
+		for _, name := range sorted(maps) {
+			if _, _, err := a.planned(ctx, name, wish(maps[name], mode)); err != nil {
+				return fmt.Errorf("nothing was changed: %w", err)
+			}
+		}
+	}
 	for _, name := range sorted(maps) {
 		if err := a.change(ctx, name, f, wish(maps[name], mode)); err != nil {
 			return err

@@ -45,7 +45,7 @@ predicted outage, and touch nothing.
 			}
 			for _, name := range sorted(wishes) {
 				if err := a.predict(cmd.Context(), name, wishes[name], mode); err != nil {
-					return aboutSwitch(name, err)
+					return err
 				}
 			}
 			return nil
@@ -129,22 +129,7 @@ type planLine struct {
 
 // predict prints what a wish would do to one switch.
 func (a *app) predict(ctx context.Context, name string, want ocs.Map, mode ocs.Policy) error {
-	sw, err := a.open(ctx, name)
-	if err != nil {
-		return err
-	}
-	id, err := sw.Identify(ctx)
-	if err != nil {
-		return err
-	}
-	if err := id.Geometry.Check(want); err != nil {
-		return err
-	}
-	have, err := sw.CrossConnects(ctx)
-	if err != nil {
-		return err
-	}
-	c, err := ocs.Plan(have, want, mode)
+	sw, c, err := a.planned(ctx, name, wish(want, mode))
 	if err != nil {
 		return err
 	}

@@ -50,25 +50,25 @@ type inner struct {
 }
 
 type outer struct {
-	Name       string `yaml:"name,required"`
-	Switches   []inner
-	Emulate    *inner
-	Bool       bool
-	Int        int
-	Small      int8
-	Uint       uint64
-	Float      float64
-	Float32    float32
-	Wait       time.Duration
-	Word       word
-	End        end
-	Plain      plainWord
-	Words      []word
-	Maps       map[string]word
-	Tree       map[string]map[string]int
-	Links      [][]string
-	Ignored    int `yaml:"-"`
-	_          int // left alone, as is all that is not exported
+	Name     string `yaml:"name,required"`
+	Switches []inner
+	Emulate  *inner
+	Bool     bool
+	Int      int
+	Small    int8
+	Uint     uint64
+	Float    float64
+	Float32  float32
+	Wait     time.Duration
+	Word     word
+	End      end
+	Plain    plainWord
+	Words    []word
+	Maps     map[string]word
+	Tree     map[string]map[string]int
+	Links    [][]string
+	Ignored  int `yaml:"-"`
+	_        int // left alone, as is all that is not exported
 }
 
 func ptr[T any](v T) *T { return &v }
