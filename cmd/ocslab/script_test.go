@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 //
 //	emulate NAME [ARG...]   start "ocslab emulate ARG..." and set $NAME to its URL
 //	stop NAME               end it
-//	killed N ARG...         run "ocslab ARG..." and kill -9 it once it has written
-//	                        N lines to stderr (with --trace: N wire messages)
+//	killed TEXT ARG...      run "ocslab ARG..." and kill -9 it once a line of its
+//	                        stderr holds TEXT (with --trace: what is on the wire)
 //	peer NAME BEHAVIOUR     start a TCP server that misbehaves and set $NAME to its URL
 //	exitcode N ARG...       run "ocslab ARG..." and want exit code N
 //	                        and leave its output in the files stdout and stderr
@@ -104,20 +104,14 @@ func stop(ts *testscript.TestScript, neg bool, args []string) {
 
 func killed(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
-		ts.Fatalf("usage: killed N ARG...")
+		ts.Fatalf("usage: killed TEXT ARG...")
 	}
-	n, err := strconv.Atoi(args[0])
-	ts.Check(err)
 	cmd := command(ts, args[1:])
 	stderr, err := cmd.StderrPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())
 	in := bufio.NewScanner(stderr)
-	for range n {
-		if !in.Scan() {
-			cmd.Wait()
-			ts.Fatalf("ended after fewer than %d lines", n)
-		}
+	for in.Scan() && !strings.Contains(in.Text(), args[0]) {
 	}
 	ts.Check(cmd.Process.Kill())
 	io.Copy(io.Discard, stderr)
