@@ -87,6 +87,9 @@ tl1://admin@192.0.2.10:3082. Start with "ocslab demo".`,
 		a.conformCommand(), a.versionCommand(),
 	)
 	for _, c := range root.Commands() {
+		if strings.Contains(c.Use, "SWITCH") {
+			c.ValidArgsFunction = a.completeSwitch
+		}
 		if c.Args != nil {
 			check := c.Args
 			c.Args = func(cmd *cobra.Command, args []string) error {
@@ -106,6 +109,22 @@ tl1://admin@192.0.2.10:3082. Start with "ocslab demo".`,
 		}
 	}
 	return root
+}
+
+// completeSwitch completes the first argument with the switches of the lab.
+func (a *app) completeSwitch(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 || a.settle(cmd) != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	f, err := a.file()
+	if err != nil || f == nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, s := range f.Switches {
+		names = append(names, s.Name)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // keys are the settings a file may hold.

@@ -62,6 +62,9 @@ deny, hang, close, ctag, flood, twice; for example --fault close:ENT-PATCH:1.`,
 	}
 	f := c.Flags()
 	f.StringVar(&model, "model", "", "`NAME` of the model, or a .yaml file")
+	if err := c.RegisterFlagCompletionFunc("model", cobra.FixedCompletions(emulator.Models(), cobra.ShellCompDirectiveDefault)); err != nil {
+		panic(err) // the flag is there
+	}
 	f.StringVar(&name, "name", "", "`NAME` of the switch (default the model)")
 	f.StringVar(&tl1, "tl1", "", "`ADDR`ess to serve TL1 on (default a free port of 127.0.0.1)")
 	f.Uint64Var(&seed, "seed", 0, "seed of all that is random")
