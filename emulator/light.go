@@ -18,8 +18,8 @@ var settleTau = -math.Log(1 - settleShare)
 const always = math.MinInt64
 
 // path is how the light of a cross-connect comes while its mirrors move: it is
-// dark until begin and then approaches its level exponentially with the time
-// constant rise, or has it at once when rise is zero.
+// dark until begin, and from then on the power is
+// level * (1 - exp(-(t-begin)/rise)), or level at once when rise is zero.
 type path struct {
 	begin int64
 	rise  time.Duration
@@ -41,17 +41,6 @@ type segment struct {
 	from int64
 	path
 	level float64
-}
-
-// at returns the power in mW at t.
-func (s segment) at(t int64) float64 {
-	switch {
-	case s.level == 0 || t < s.begin:
-		return 0
-	case s.rise == 0:
-		return s.level
-	}
-	return -s.level * math.Expm1(-float64(t-s.begin)/float64(s.rise))
 }
 
 // energy returns the integral of the power from a to b in mW nanoseconds.

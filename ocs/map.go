@@ -26,8 +26,8 @@ func NewMap(ccs ...CrossConnect) (Map, error) {
 		return Map{}, nil
 	}
 	m := Map{byIngress: slices.Clone(ccs), byEgress: slices.Clone(ccs)}
-	slices.SortFunc(m.byIngress, func(a, b CrossConnect) int { return cmp.Compare(a.Ingress, b.Ingress) })
-	slices.SortFunc(m.byEgress, func(a, b CrossConnect) int { return cmp.Compare(a.Egress, b.Egress) })
+	sortBy(m.byIngress, func(a, b CrossConnect) int { return cmp.Compare(a.Ingress, b.Ingress) })
+	sortBy(m.byEgress, func(a, b CrossConnect) int { return cmp.Compare(a.Egress, b.Egress) })
 	for i, c := range m.byIngress {
 		for _, p := range []Port{c.Ingress, c.Egress} {
 			if !p.Valid() {
@@ -42,6 +42,13 @@ func NewMap(ccs ...CrossConnect) (Map, error) {
 		}
 	}
 	return m, nil
+}
+
+// sortBy sorts unless it is done, as it is for what devices and maps give.
+func sortBy(ccs []CrossConnect, compare func(a, b CrossConnect) int) {
+	if !slices.IsSortedFunc(ccs, compare) {
+		slices.SortFunc(ccs, compare)
+	}
 }
 
 // MustMap is [NewMap] for maps known to be right; it panics otherwise.

@@ -3,6 +3,7 @@ package tl1switch
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,12 +46,22 @@ func (sw *Switch) perPort(ctx context.Context, op, code string, ports []ocs.Port
 func (sw *Switch) Power(ctx context.Context, ports ...ocs.Port) (ocs.PowerReading, error) {
 	r := ocs.PowerReading{Ports: make(map[ocs.Port]ocs.DBm, len(ports))}
 	a, err := sw.perPort(ctx, "read power", "RTRV-PORT-POWER", ports, func(p ocs.Port, rest string) bool {
-		x, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
+		x, ok := number(rest)
 		r.Ports[p] = ocs.DBm(x)
-		return err == nil && x == x
+		return ok
 	})
+	if err != nil {
+		return ocs.PowerReading{}, err
+	}
 	r.Earliest, r.Latest = a.receipt.SendStart, a.receipt.Acked
-	return r, err
+	return r, nil
+}
+
+// number reads a decimal number, perhaps in parentheses; minus infinity is no
+// light.
+func number(s string) (x float64, ok bool) {
+	x, err := strconv.ParseFloat(strings.Trim(s, " ()"), 64)
+	return x, err == nil && !math.IsNaN(x) && !math.IsInf(x, 1)
 }
 
 // averaging is ATIME 1..8 of SET-PORT-PMON.
@@ -67,10 +78,10 @@ func (sw *Switch) Monitors(ctx context.Context, ports ...ocs.Port) ([]ocs.Monito
 		if len(f) != 3 {
 			return false
 		}
-		wave, err1 := strconv.ParseFloat(f[0], 64)
-		offset, err2 := strconv.ParseFloat(f[1], 64)
-		step, err3 := strconv.Atoi(f[2])
-		if err1 != nil || err2 != nil || err3 != nil || step < 1 || step > len(averaging) {
+		wave, ok1 := number(f[0])
+		offset, ok2 := number(f[1])
+		step, err := strconv.Atoi(f[2])
+		if !ok1 || !ok2 || math.IsInf(wave+offset, 0) || err != nil || step < 1 || step > len(averaging) {
 			return false
 		}
 		ms = append(ms, ocs.Monitor{Port: p, WavelengthNM: wave, Offset: ocs.DB(offset), Averaging: averaging[step-1]})

@@ -47,15 +47,9 @@ func (h *eventHub) remove(l *listener) {
 	h.subs = slices.DeleteFunc(h.subs, func(o *listener) bool { return o == l })
 }
 
-// publish queues the event that made returns, which is not asked when nobody
-// listens.
-func (h *eventHub) publish(made func() ocs.Event) {
+func (h *eventHub) publish(e ocs.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.subs) == 0 {
-		return
-	}
-	e := made()
 	for _, l := range h.subs {
 		e.Lost = l.lost
 		select {
@@ -77,7 +71,7 @@ func (sw *Switch) Notify(ctx context.Context, f func(ocs.Event)) error {
 		err = sw.fail("listen", "", "", l.run(ctx, s, f))
 	}
 	sw.events.remove(l)
-	sw.unlisten(ctx, s)
+	sw.unlisten(ctx)
 	return err
 }
 
@@ -117,13 +111,14 @@ func (sw *Switch) listen(ctx context.Context) (*session, error) {
 	if notLoggedIn(err) {
 		err = sw.login(ctx, sw.s)
 	}
+	sw.s.relieve() // from now on it reads all the time
 	return sw.s, err
 }
 
-// unlisten inhibits autonomous messages if nobody listens to s any more. If
-// that fails, they are dropped when they come.
-func (sw *Switch) unlisten(ctx context.Context, s *session) {
-	if s == nil || !s.alive() || sw.events.wanted() {
+// unlisten inhibits autonomous messages if nobody listens any more. If that
+// fails, they are dropped when they come.
+func (sw *Switch) unlisten(ctx context.Context) {
+	if sw.events.wanted() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
@@ -132,8 +127,8 @@ func (sw *Switch) unlisten(ctx context.Context, s *session) {
 		return
 	}
 	defer sw.pass()
-	if sw.s == s && s.usable() {
-		_ = sw.inhibit(ctx, s) // looks again whether anybody listens
+	if sw.s != nil && sw.s.usable() {
+		_ = sw.inhibit(ctx, sw.s) // looks again whether anybody listens
 	}
 }
 
@@ -146,10 +141,14 @@ var (
 	namedPort   = regexp.MustCompile(`(?i)\bport (\d{1,5})\b`)
 )
 
-func (sw *Switch) eventOf(m tl1.Message, received time.Time) ocs.Event {
-	e := ocs.Event{Received: received, Severity: severities[m.Alarm], Text: m.Event, Raw: string(m.Raw)}
+// announce hands an autonomous message to those who listen.
+func (sw *Switch) announce(m tl1.Message, received time.Time) {
+	if !sw.events.wanted() {
+		return
+	}
+	e := ocs.Event{Received: received, Severity: severities[m.Alarm], Text: m.Event, Raw: sw.hide.text(string(m.Raw))}
 	for _, line := range m.Text {
-		e.Text += ": " + line
+		e.Text += ": " + sw.hide.text(line)
 		for _, re := range []*regexp.Regexp{leadingPort, namedPort} {
 			if sub := re.FindStringSubmatch(line); e.Port == 0 && sub != nil {
 				n, _ := strconv.Atoi(sub[1]) // at most five digits
@@ -157,6 +156,5 @@ func (sw *Switch) eventOf(m tl1.Message, received time.Time) ocs.Event {
 			}
 		}
 	}
-	e.Text, e.Raw = sw.hide.text(e.Text), sw.hide.text(e.Raw)
-	return e
+	sw.events.publish(e)
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ocslab/ocslab/drivers/tl1switch"
@@ -109,6 +110,14 @@ type line struct {
 	t testing.TB
 	net.Conn
 	in *bufio.Reader
+}
+
+// idle lets a session see what the device does while nothing is asked: its own
+// goroutine begins to read a moment after the last request. The time is that of
+// the bubble.
+func idle() {
+	time.Sleep(30 * time.Millisecond)
+	synctest.Wait()
 }
 
 // next returns the next command without its terminator, "" at the end.

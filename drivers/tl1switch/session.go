@@ -38,7 +38,12 @@ type answer struct {
 	receipt ocs.Receipt
 }
 
-// session is one open stream with a reader of its own.
+// session is one open stream.
+//
+// Who has the right to read reads it: a request that waits for its reply does so
+// itself, since waking another goroutine for it costs more than all else; the
+// session's own goroutine does when a reply takes long, and when nothing is
+// asked, so that events and the end of the stream are seen.
 type session struct {
 	conn transport.Conn
 	sw   *Switch
@@ -47,10 +52,19 @@ type session struct {
 	told    arc
 	writeBy time.Time // write deadline of conn
 
-	begun atomic.Bool // a request has begun since the last read
-	got   chan reading
-	ended chan struct{} // closed when the reader has ended; err is set then
-	err   error
+	right  chan struct{} // holds one token; who has it may use what follows
+	dec    tl1.Decoder
+	buf    []byte
+	begin  time.Time // when what the decoder holds began to come; zero when it holds nothing
+	readBy time.Time // read deadline of conn; zero when there is none
+	trace  func(p []byte)
+
+	relief chan struct{} // holds one: the session's goroutine is to read
+	begun  atomic.Bool   // a request has begun since the last read
+	got    chan reading
+	once   sync.Once
+	ended  chan struct{} // closed when nothing is read any more; err is set then
+	err    error
 
 	mu     sync.Mutex // guards what follows
 	ctag   string     // of the request that waits; "" when none does
@@ -61,7 +75,7 @@ type session struct {
 	first  time.Time // when blocks[0] began
 	owed   bool      // a request was given up, its reply may still come
 	stray  string    // the last reply that nobody waited for
-	tail   string    // an incomplete message, shortened
+	tail   string    // an incomplete message, shortened; written by who may read
 	why    error     // it was us who closed
 }
 
@@ -83,15 +97,19 @@ type reading struct {
 }
 
 func newSession(conn transport.Conn, sw *Switch) *session {
-	s := &session{conn: conn, sw: sw, got: make(chan reading, 1), ended: make(chan struct{})}
+	s := &session{
+		conn: conn, sw: sw,
+		right: make(chan struct{}, 1), relief: make(chan struct{}, 1),
+		dec: tl1.Decoder{MaxLen: sw.cfg.MaxReply}, buf: make([]byte, 16<<10), trace: sw.received(),
+		got: make(chan reading, 1), ended: make(chan struct{}),
+	}
 	s.timer = time.AfterFunc(time.Hour, s.timeout)
 	s.timer.Stop()
-	go s.read()
+	go s.watch()
 	return s
 }
 
-// close ends the session, for the given reason unless it has one already, and
-// waits for its reader.
+// close ends the session, for the given reason unless it has one already.
 func (s *session) close(why error) {
 	s.mu.Lock()
 	if s.why == nil {
@@ -99,7 +117,11 @@ func (s *session) close(why error) {
 	}
 	s.mu.Unlock()
 	s.conn.Close()
-	<-s.ended
+	select {
+	case <-s.ended: // who read has noticed
+	case s.right <- struct{}{}: // nobody read
+		s.finish(s.reason(net.ErrClosed))
+	}
 }
 
 func (s *session) alive() bool {
@@ -123,15 +145,75 @@ func (s *session) usable() bool {
 	return !s.owed || s.tail == ""
 }
 
-// read is the reader: it owns the receiving side of the stream.
-func (s *session) read() {
-	s.err = s.receive()
-	s.conn.Close()
-	close(s.ended)
+// finish ends the session for good. Called with the right to read, which is
+// kept.
+func (s *session) finish(err error) {
+	s.once.Do(func() {
+		s.conn.Close()
+		s.trace(nil)
+		s.err = err
+		close(s.ended)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.timer.Stop()
+		s.deliverLocked(reading{err: err})
+	})
+}
+
+// watch is the session's own goroutine: it reads when nobody else does.
+func (s *session) watch() {
+	idle := time.NewTicker(patience)
+	defer idle.Stop()
+	for {
+		select {
+		case <-s.ended:
+			return
+		case <-s.relief:
+		case <-idle.C:
+			if s.active() {
+				continue // whoever asks reads
+			}
+		}
+		select {
+		case <-s.ended:
+			return
+		case s.right <- struct{}{}:
+		}
+		s.setReadDeadline(time.Time{})
+		for {
+			replied, err := s.piece()
+			if err != nil {
+				s.finish(err)
+				return
+			}
+			if replied && !s.sw.events.wanted() {
+				break
+			}
+		}
+		<-s.right
+	}
+}
+
+// active reports whether a request has begun lately.
+func (s *session) active() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.timer.Stop()
-	s.deliverLocked(reading{err: s.err})
+	return time.Since(s.since) < patience
+}
+
+// relieve makes the session's goroutine read.
+func (s *session) relieve() {
+	select {
+	case s.relief <- struct{}{}:
+	default:
+	}
+}
+
+// setReadDeadline is conn's; if it fails, so does Read. Called with the right to
+// read.
+func (s *session) setReadDeadline(t time.Time) {
+	s.readBy = t
+	_ = s.conn.SetReadDeadline(t)
 }
 
 // deliverLocked hands r to the request that waits, if one does.
@@ -161,53 +243,60 @@ func (s *session) timeout() {
 	s.deliverLocked(reading{err: fmt.Errorf("no reply within %v: %w", limit, context.DeadlineExceeded)})
 }
 
-// receive reads until the stream ends or makes no sense, and returns why.
-func (s *session) receive() error {
-	dec := tl1.Decoder{MaxLen: s.sw.cfg.MaxReply}
-	trace := s.sw.received()
-	defer trace(nil)
-	buf := make([]byte, 16<<10)
-	var first time.Time // when what the decoder holds began to come; zero when it holds nothing
-	for {
-		n, err := s.conn.Read(buf)
-		now := time.Now()
-		trace(buf[:n])
-		// Blanks that came before a request are not the beginning of its reply.
-		begun := s.begun.Load() && s.begun.Swap(false)
-		if first.IsZero() || begun && !dec.Pending() {
-			first = now
-		}
-		dec.Feed(buf[:n])
-		var last []byte // message in this piece
-		for {
-			m, ok, bad := dec.Next()
-			if !ok {
-				break
-			}
-			var malformed *tl1.MessageError
-			switch {
-			case bad == nil:
-				last = m.Raw
-				s.take(m, first, now)
-			case errors.As(bad, &malformed):
-				last = malformed.Raw
-				s.setStray(last)
-			default:
-				return bad // too long: no end is in sight
-			}
-			first = now
-		}
-		switch {
-		case dec.Pending():
-			s.keepTail(buf[:n], last)
-		case last != nil:
-			first = time.Time{}
-			s.dropTail()
-		}
-		if err != nil {
-			return s.reason(err)
-		}
+// piece reads once, and takes the messages that end in what came. It reports
+// whether the request that waits has got its reply. An error is the end of the
+// stream, unless it matches os.ErrDeadlineExceeded. Called with the right to
+// read.
+func (s *session) piece() (replied bool, err error) {
+	n, err := s.conn.Read(s.buf)
+	now := time.Now()
+	came := s.buf[:n]
+	if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
+		return false, err
 	}
+	s.trace(came)
+	// Blanks that came before a request are not the beginning of its reply.
+	begun := s.begun.Load() && s.begun.Swap(false)
+	if s.begin.IsZero() || begun && !s.dec.Pending() {
+		s.begin = now
+	}
+	s.dec.Feed(came)
+	var last []byte // message in this piece
+	for {
+		m, ok, bad := s.dec.Next()
+		if !ok {
+			break
+		}
+		if bad == nil {
+			last = m.Raw
+			replied = s.take(m, s.begin, now) || replied
+		} else if last = malformed(bad); last != nil {
+			s.setStray(last)
+		} else {
+			return replied, bad // too long: no end is in sight
+		}
+		s.begin = now
+	}
+	switch {
+	case s.dec.Pending():
+		s.keepTail(came, last)
+	case last != nil, len(bytes.TrimSpace(came)) > 0: // or an echo, or a prompt
+		s.begin = time.Time{}
+		s.dropTail()
+	}
+	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		return replied, s.reason(err)
+	}
+	return replied, nil
+}
+
+// malformed returns the text that an error of the decoder says is no message.
+func malformed(err error) []byte {
+	var bad *tl1.MessageError
+	if errors.As(err, &bad) {
+		return bad.Raw
+	}
+	return nil
 }
 
 // reason says in words why the stream ended.
@@ -239,7 +328,7 @@ func (s *session) keepTail(piece, last []byte) {
 }
 
 func (s *session) dropTail() {
-	if s.tail == "" { // only the reader writes it
+	if s.tail == "" {
 		return
 	}
 	s.mu.Lock()
@@ -264,15 +353,16 @@ func (s *session) setStray(raw []byte) {
 	s.stray = string(raw)
 }
 
-// take routes a message: to who waits for it, to who listens, or nowhere.
-func (s *session) take(m tl1.Message, first, now time.Time) {
+// take routes a message: to who waits for it, to who listens, or nowhere. It
+// reports whether the one who waits has got all of the reply.
+func (s *session) take(m tl1.Message, first, now time.Time) bool {
 	switch m.Kind {
 	case tl1.Autonomous:
-		s.sw.events.publish(func() ocs.Event { return s.sw.eventOf(m, now) })
-		return
+		s.sw.announce(m, now)
+		return false
 	case tl1.Acknowledgement:
 		if m.Ack == tl1.IP || m.Ack == tl1.PF {
-			return // the reply is still to come
+			return false // the reply is still to come
 		}
 	}
 	s.mu.Lock()
@@ -282,7 +372,7 @@ func (s *session) take(m tl1.Message, first, now time.Time) {
 	lostTag := (m.CTAG == "0" || m.CTAG == "") && m.Completion == tl1.DENY && !s.owed
 	if s.ctag == "" || m.CTAG != s.ctag && !lostTag {
 		s.stray = string(m.Raw)
-		return
+		return false
 	}
 	if len(s.blocks) == 0 {
 		s.first = first
@@ -292,12 +382,13 @@ func (s *session) take(m tl1.Message, first, now time.Time) {
 		s.blocks = append(s.blocks, m)
 	}
 	if more {
-		return
+		return false
 	}
 	if len(s.blocks) > 0 {
 		m = tl1.Join(s.blocks)
 	}
 	s.deliverLocked(reading{msg: m, first: s.first, last: now})
+	return true
 }
 
 // exchange sends one request and waits for its reply. Called with the turn.
@@ -315,8 +406,9 @@ func (s *session) exchange(ctx context.Context, r request) (answer, error) {
 	}
 
 	s.sw.sent(shown)
-	s.await(ctag)
-	n, err := s.send(ctx, out, &a.receipt)
+	now := time.Now()
+	s.await(ctag, now)
+	n, err := s.send(ctx, out, now, &a.receipt)
 	if n > 0 {
 		a.receipt.Requests = 1
 	}
@@ -341,33 +433,33 @@ func (s *session) exchange(ctx context.Context, r request) (answer, error) {
 }
 
 // await makes the session expect the reply to a request.
-func (s *session) await(ctag string) {
+func (s *session) await(ctag string, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select { // a reply that came when its waiter had given up
 	case <-s.got:
 	default:
 	}
-	s.ctag, s.since, s.blocks, s.stray = ctag, time.Now(), nil, ""
+	s.ctag, s.since, s.blocks, s.stray = ctag, now, nil, ""
 	if !s.timing {
 		s.timing = true
 		s.timer.Reset(s.sw.cfg.Timeout)
 	}
-	if !s.alive() { // the reader is past looking
+	if !s.alive() { // nobody reads any more
 		s.deliverLocked(reading{err: s.err})
 	}
 	s.begun.Store(true)
 }
 
-// patience is how long a write may block before it is looked whether anybody
-// still waits for it.
+// patience is how long a read or write of a request may block before it is
+// looked whether anybody still waits for it, and how long after a request the
+// session's goroutine begins to read.
 const patience = 20 * time.Millisecond
 
 // send writes the whole request, says when, and returns how much it wrote. When
 // that is only a part the stream is closed, since the device would take the next
 // request for the rest.
-func (s *session) send(ctx context.Context, p []byte, when *ocs.Receipt) (n int, err error) {
-	now := time.Now()
+func (s *session) send(ctx context.Context, p []byte, now time.Time, when *ocs.Receipt) (n int, err error) {
 	limit := now.Add(s.sw.cfg.Timeout)
 	for {
 		// Left alone while there is some time: setting it may wake a thread.
@@ -375,8 +467,9 @@ func (s *session) send(ctx context.Context, p []byte, when *ocs.Receipt) (n int,
 			s.writeBy = now.Add(patience)
 			// If this fails, so does Write.
 			_ = s.conn.SetWriteDeadline(s.writeBy)
+			now = time.Now()
 		}
-		when.SendStart = time.Now()
+		when.SendStart = now
 		m, err := s.conn.Write(p[n:])
 		when.Sent = time.Now()
 		if n += m; err == nil {
@@ -403,6 +496,7 @@ func (s *session) send(ctx context.Context, p []byte, when *ocs.Receipt) (n int,
 
 // wait waits for the reply and fills in a.
 func (s *session) wait(ctx context.Context, a *answer) error {
+	s.readReply(ctx, a.receipt.Sent)
 	var r reading
 	select {
 	case r = <-s.got:
@@ -417,6 +511,40 @@ func (s *session) wait(ctx context.Context, a *answer) error {
 	return r.err
 }
 
+// readReply reads the reply, if nobody else reads and it comes soon. Otherwise
+// it leaves that to the session's goroutine, as a read cannot be waited for
+// together with the end of ctx.
+func (s *session) readReply(ctx context.Context, now time.Time) {
+	if d, ok := ctx.Deadline(); ok && d.Sub(now) < patience {
+		s.relieve()
+		return
+	}
+	select {
+	case s.right <- struct{}{}:
+	default:
+		return
+	}
+	// Left alone while there is some time, as in send.
+	if s.readBy.Sub(now) < patience/2 {
+		s.setReadDeadline(now.Add(patience))
+	}
+	for {
+		replied, err := s.piece()
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			s.readBy = time.Time{}
+			s.relieve()
+		case err != nil:
+			s.finish(err)
+			return
+		case !replied:
+			continue
+		}
+		<-s.right
+		return
+	}
+}
+
 // giveUp stops waiting. It returns what the device said instead of a reply,
 // and err with what is to be said about that.
 func (s *session) giveUp(err error) (reply string, why error) {
@@ -424,6 +552,7 @@ func (s *session) giveUp(err error) (reply string, why error) {
 	defer s.mu.Unlock()
 	blocks := s.blocks
 	s.ctag, s.blocks, s.owed = "", nil, true
+	s.relieve() // the reply may still come
 	var long *tl1.TooLongError
 	switch {
 	case errors.As(err, &long):

@@ -107,16 +107,21 @@ func Open(ctx context.Context, cfg Config) (*Switch, error) {
 // take waits for the turn to use the session.
 func (sw *Switch) take(ctx context.Context, op string) error {
 	select {
-	case sw.turn <- struct{}{}:
-		if err := sw.gone(ctx); err != nil {
-			sw.pass()
-			return sw.fail(op, "", "", err)
+	case sw.turn <- struct{}{}: // the usual case, and much cheaper alone
+	default:
+		select {
+		case sw.turn <- struct{}{}:
+		case <-ctx.Done():
+			return sw.fail(op, "", "", sw.gone(ctx))
+		case <-sw.life.Done():
+			return sw.fail(op, "", "", errClosed)
 		}
-		return nil
-	case <-ctx.Done():
-	case <-sw.life.Done():
 	}
-	return sw.fail(op, "", "", sw.gone(ctx))
+	if err := sw.gone(ctx); err != nil {
+		sw.pass()
+		return sw.fail(op, "", "", err)
+	}
+	return nil
 }
 
 // pass ends the turn.
@@ -335,7 +340,10 @@ func (sw *Switch) CrossConnects(ctx context.Context) (ocs.Map, error) {
 	}
 	ccs := make([]ocs.CrossConnect, 0, len(a.msg.Text))
 	for _, line := range a.msg.Text {
-		in, out, _ := strings.Cut(line, ",")
+		in, out, two := strings.Cut(line, ",")
+		if out = strings.TrimSpace(out); two && (out == "" || out == "0") {
+			continue // how a port without a cross-connect may be shown
+		}
 		i, err1 := parsePort(in)
 		o, err2 := parsePort(out)
 		if err1 != nil || err2 != nil {
@@ -419,16 +427,20 @@ func (sw *Switch) Apply(ctx context.Context, c ocs.Change) (ocs.Receipt, error) 
 }
 
 // unreplaced returns what of c.Remove does not go by itself when c.Add takes
-// over its ports.
+// over its ports. On single-sided devices a port may take the other role.
 func unreplaced(c ocs.Change) ocs.Map {
-	used := func(p ocs.Port) bool {
-		_, ingress := c.Add.EgressOf(p)
-		_, egress := c.Add.IngressOf(p)
-		return ingress || egress
+	var top ocs.Port
+	for a := range c.Add.All() {
+		top = max(top, a.Ingress, a.Egress)
 	}
+	taken := make([]bool, top+1)
+	for a := range c.Add.All() {
+		taken[a.Ingress], taken[a.Egress] = true, true
+	}
+	goes := func(p ocs.Port) bool { return p <= top && taken[p] }
 	var ccs []ocs.CrossConnect
 	for r := range c.Remove.All() {
-		if !used(r.Ingress) && !used(r.Egress) {
+		if !goes(r.Ingress) && !goes(r.Egress) {
 			ccs = append(ccs, r)
 		}
 	}

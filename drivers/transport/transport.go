@@ -18,6 +18,9 @@ type Conn interface {
 	// os.ErrDeadlineExceeded. Write then returns how much it has written, and
 	// may be called with the rest.
 	SetWriteDeadline(t time.Time) error
+	// SetReadDeadline does the same for Read, also for one under way. The zero
+	// time takes either deadline away.
+	SetReadDeadline(t time.Time) error
 }
 
 // Dialer opens streams to one device. A driver calls it again after a stream

@@ -66,7 +66,8 @@
 //     "PORT-P:MJ,LOS,SA:\"text\"", CL in the place of MJ when cleared; that of
 //     an event is "PORT-P:PORT,TC:\"text\"". Public clients that never inhibit
 //     reports would take a line that begins with the bare number for data.
-//   - No report comes between ACT-USER and its reply.
+//   - What a command brings about is reported after its reply, unless that
+//     waits for the light. No report comes between ACT-USER and its reply.
 //
 // Sessions and users:
 //

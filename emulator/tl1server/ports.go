@@ -90,13 +90,14 @@ func (ss *session) each(aid tl1.Field, line func(ocs.Port) string) (reply, *deni
 
 // refusal turns an error of the device into what goes on the wire.
 func refusal(err error) *denial {
+	if err == nil {
+		return nil
+	}
 	var port *ocs.PortError
 	var conflict *ocs.ConflictError
 	var failed *emulator.FailedPortError
 	var limit *emulator.LimitError
 	switch {
-	case err == nil:
-		return nil
 	case errors.As(err, &port):
 		return badPort(port.Port.String())
 	case errors.As(err, &failed):

@@ -25,9 +25,9 @@ type session struct {
 	style     tl1.Style
 	reporters sync.WaitGroup
 
-	// wire is held while a message is written, so that messages stay whole; it
-	// guards what follows. It is locked before mu.
-	wire  sync.Mutex
+	// wire is held while a command is carried out or a message is written, so
+	// that messages stay whole; it guards what follows. It is locked before mu.
+	wire  lock
 	buf   []byte
 	atag  int
 	stamp int64 // second that date and clock stand for
@@ -43,10 +43,17 @@ type session struct {
 	expires time.Time              // when the session has idled; zero while a command runs
 }
 
+// lock is a mutex that may be held while the client does not read: unlike those
+// who wait for a sync.Mutex, those who wait for it are idle to testing/synctest.
+type lock chan struct{}
+
+func (l lock) Lock()   { l <- struct{}{} }
+func (l lock) Unlock() { <-l }
+
 func newSession(s *Server, conn io.ReadWriteCloser, end context.CancelFunc) *session {
 	p := s.Device.Personality()
 	return &session{
-		srv: s, dev: s.Device, conn: conn, end: end,
+		srv: s, dev: s.Device, conn: conn, end: end, wire: make(lock, 1),
 		style: tl1.Style{ShortLead: p.TL1.ShortLead, After: p.TL1.Prompt},
 	}
 }
@@ -67,8 +74,11 @@ func (ss *session) run(ctx context.Context) {
 			if !ok {
 				break
 			}
+			if ctx.Err() != nil {
+				return
+			}
 			if tooLong != nil {
-				ok, _ = ss.answer(ctx, reply{err: deny(tl1.SSRE, "Command too long")}, nullTag, Fault{})
+				ok = ss.refuse(ctx, deny(tl1.SSRE, "Command too long"))
 			} else {
 				ok = ss.handle(ctx, raw, read)
 			}
@@ -86,15 +96,20 @@ func (ss *session) run(ctx context.Context) {
 func (ss *session) handle(ctx context.Context, raw []byte, read time.Time) bool {
 	ss.wake()
 	defer ss.rest()
-	if ss.dev.Personality().TL1.Echo {
-		ss.echo(raw)
-	}
 	c, err := tl1.ParseCommand(raw)
 	ctag := strings.TrimSpace(c.CTAG.Raw)
 	if !validCTAG(ctag) {
 		ctag = nullTag
 	}
 	fault := ss.srv.Faults.next(c.Code)
+
+	// What a command brings about is reported after its reply, unless that has
+	// to wait.
+	ss.wire.Lock()
+	defer ss.wire.Unlock()
+	if ss.dev.Personality().TL1.Echo {
+		ss.writeLocked(append(append([]byte(nil), raw...), ";\r\n"...))
+	}
 	var r reply
 	switch {
 	case err != nil:
@@ -106,18 +121,30 @@ func (ss *session) handle(ctx context.Context, raw []byte, read time.Time) bool 
 	}
 	if r.op.Number > 0 {
 		ss.dev.Record(timeline.Command, read, read, r.op)
-		if !sleepUntil(ctx, r.op.Ack) {
+		ss.wire.Unlock()
+		due := sleepUntil(ctx, r.op.Ack)
+		ss.wire.Lock()
+		if !due {
 			return false
 		}
 	}
 	before := time.Now()
-	goOn, told := ss.answer(ctx, r, ctag, fault)
+	goOn, told := ss.answerLocked(ctx, r, ctag, fault)
 	if told && r.op.Number > 0 {
 		ss.dev.Record(timeline.Ack, before, time.Now(), r.op)
 	}
 	if r.reboot {
 		ss.dev.Reboot()
+		return false
 	}
+	return goOn
+}
+
+// refuse answers what is not even a command.
+func (ss *session) refuse(ctx context.Context, err *denial) bool {
+	ss.wire.Lock()
+	defer ss.wire.Unlock()
+	goOn, _ := ss.answerLocked(ctx, reply{err: err}, nullTag, Fault{})
 	return goOn
 }
 
@@ -136,18 +163,22 @@ type denial struct {
 	text string
 }
 
+// deny makes a refusal. What it quotes of the command is made printable.
 func deny(code tl1.Code, format string, args ...any) *denial {
-	return &denial{code, fmt.Sprintf(format, args...)}
+	return &denial{code, strings.Map(func(c rune) rune {
+		if c < ' ' || c > '~' {
+			return '?'
+		}
+		return c
+	}, fmt.Sprintf(format, args...))}
 }
 
 // nullTag answers a command that has no CTAG.
 const nullTag = "0"
 
-// answer writes a reply, in the way of a fault if it has a kind. It reports
+// answerLocked writes a reply, in the way of a fault if it has a kind. It reports
 // whether the session goes on, and whether the client was told the truth.
-func (ss *session) answer(ctx context.Context, r reply, ctag string, f Fault) (goOn, told bool) {
-	ss.wire.Lock()
-	defer ss.wire.Unlock()
+func (ss *session) answerLocked(ctx context.Context, r reply, ctag string, f Fault) (goOn, told bool) {
 	if r.login != nil {
 		r.login()
 	}
@@ -190,12 +221,6 @@ func (ss *session) encodeLocked(m tl1.Message) []byte {
 func (ss *session) writeLocked(p []byte) bool {
 	_, err := ss.conn.Write(p)
 	return err == nil
-}
-
-func (ss *session) echo(raw []byte) {
-	ss.wire.Lock()
-	defer ss.wire.Unlock()
-	ss.writeLocked(append(append([]byte(nil), raw...), ";\r\n"...))
 }
 
 // report sends events as autonomous messages until the subscription ends.
@@ -309,7 +334,7 @@ func (ss *session) who() (string, emulator.Group) {
 func syntax(c *tl1.Command, err error) *denial {
 	code, at := tl1.IICM, 1
 	var se *tl1.SyntaxError
-	if errors.As(err, &se) {
+	if errors.As(err, &se) && se.Offset > 1 { // else it is the verb
 		step := func(k tl1.Code, f tl1.Field) {
 			if se.Offset >= f.Offset {
 				code, at = k, f.Offset

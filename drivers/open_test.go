@@ -1,0 +1,204 @@
+package drivers_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/ocslab/ocslab/drivers"
+	"github.com/ocslab/ocslab/internal/secret"
+	"github.com/ocslab/ocslab/ocs"
+)
+
+func TestParse(t *testing.T) {
+	for url, want := range map[string]string{
+		"tl1://192.0.2.10":                   "tl1  192.0.2.10:3082",
+		"tl1://admin@192.0.2.10:4000":        "tl1 admin 192.0.2.10:4000",
+		"TL1://Lab%20User@Switch.example/":   "tl1 Lab User Switch.example:3082",
+		"tl1://[2001:db8::1]":                "tl1  [2001:db8::1]:3082",
+		"tl1://admin@[::1]:1":                "tl1 admin [::1]:1",
+		"tl1://[fe80::1%25eth0]:3082":        "tl1  [fe80::1%eth0]:3082",
+		"tl1://host:":                        "tl1  host:3082",
+		"tl1://host?max-pairs=64":            "tl1  host:3082",
+		"tl1://admin@host:65535?max-pairs=1": "tl1 admin host:65535",
+	} {
+		got, err := drivers.Parse(url)
+		if text := got.Scheme + " " + got.User + " " + got.Host; err != nil || text != want {
+			t.Errorf("%s: got %q, %v, want %q", url, text, err, want)
+		}
+		if s := got.String(); s != got.Scheme+"://"+got.Host {
+			t.Errorf("%s: got %s", url, s)
+		}
+		if !drivers.IsURL(url) {
+			t.Errorf("%s is not taken for a URL", url)
+		}
+	}
+	if drivers.IsURL("rail0") {
+		t.Error("rail0 is taken for a URL")
+	}
+}
+
+// TestParseRefuses holds every URL that cannot be used, with what is said about
+// it. A password is "hunter2" in all of them.
+func TestParseRefuses(t *testing.T) {
+	const password = "a password does not belong into a URL: use --password env:NAME or file:PATH, or password: in the lab file"
+	for _, tt := range []struct{ url, shown, reason string }{
+		{"", "", "unknown protocol: want one of tl1"},
+		{"rail0", "rail0", "unknown protocol: want one of tl1"},
+		{"http://host", "http://host", "unknown protocol: want one of tl1"},
+		{"tl1://", "tl1://", "no host"},
+		{"tl1://:3082", "tl1://:3082", "no host"},
+		{"tl1:host", "tl1:***", "no host"},
+		{"tl1://host/x", "tl1://host", "want nothing behind the address but ?options"},
+		{"tl1://host#x", "tl1://host", "want nothing behind the address but ?options"},
+		{"tl1://host:0", "tl1://host:0", "the port is not one of 1 to 65535"},
+		{"tl1://host:65536", "tl1://host:65536", "the port is not one of 1 to 65535"},
+		{"tl1://host:x", "tl1://host:***", "cannot be read"},
+		{"tl1://[::1", "tl1://[::1", "cannot be read"},
+		{"tl1://host?max-pairs=0", "tl1://host", "max-pairs: want a number from 1"},
+		{"tl1://host?max-pairs=", "tl1://host", "max-pairs: want a number from 1"},
+		{"tl1://host?max-pairs=1&max-pairs=2", "tl1://host", "max-pairs is there twice"},
+		{"tl1://host?a=%zz", "tl1://host", "the options cannot be read"},
+		{"tl1://host?timeout=1s", "tl1://host", "there is an unknown option: want max-pairs"},
+
+		{"tl1://admin:hunter2@host", "tl1://***@host", password},
+		{"tl1://:hunter2@host", "tl1://***@host", password},
+		{"http://admin:hunter2@host", "http://***@host", password},
+		{"tl1://admin:hunter2@", "tl1://***@", password},
+		{"tl1://admin:hunter2@host:1x", "tl1://***@host:***", "cannot be read"},
+		{"tl1://admin:hunter2%zz@host", "tl1://***@host", "cannot be read"},
+		{"tl1://admin:hunter2\n@host", "tl1://***@host", "cannot be read"},
+		{"tl1://admin:12/hunter2@host", "tl1://***@host", password},
+		{"tl1://admin:12?hunter2@host", "tl1://***@host", password},
+		{"tl1://admin:12#hunter2@host", "tl1://***@host", password},
+		{"tl1://admin:12@hunter2@host", "tl1://***@host", password},
+		{"tl1://admin:hunter2/x@host", "tl1://***@host", "cannot be read"},
+		{"tl1:admin:hunter2@host", "***@host", password},
+		{"admin:hunter2@host", "***@host", password},
+		{"tl1://admin:hunter2", "tl1://admin:***", "cannot be read"},
+		{"tl1://host?password=hunter2", "tl1://host", "there is an unknown option: want max-pairs"},
+		{"tl1://host?hunter2", "tl1://host", "there is an unknown option: want max-pairs"},
+		{"tl1://host?max-pairs=hunter2", "tl1://host", "max-pairs: want a number from 1"},
+		{"tl1://host#hunter2", "tl1://host", "want nothing behind the address but ?options"},
+	} {
+		_, err := drivers.Parse(tt.url)
+		var bad *drivers.URLError
+		if !errors.As(err, &bad) || bad.URL != tt.shown || bad.Reason != tt.reason {
+			t.Errorf("%q: got %v, want %q: %s", tt.url, err, tt.shown, tt.reason)
+		}
+		sw, err := drivers.Open(t.Context(), tt.url, drivers.Options{})
+		if sw != nil || err == nil || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: Open gave %v, %v", tt.url, sw, err)
+		}
+	}
+}
+
+func TestLoopback(t *testing.T) {
+	for url, want := range map[string]bool{
+		"tl1://127.0.0.1": true, "tl1://127.9.9.9:1": true, "tl1://[::1]": true, "tl1://LocalHost": true,
+		"tl1://192.0.2.1": false, "tl1://example.com": false, "tl1://[fe80::1%25eth0]": false,
+	} {
+		target, err := drivers.Parse(url)
+		if err != nil || target.Loopback() != want {
+			t.Errorf("%s: got %v, %v", url, target.Loopback(), err)
+		}
+	}
+}
+
+// device answers each command with COMPLD and keeps what it was sent.
+func device(t *testing.T) (addr string, sent func() string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var all strings.Builder
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		for in := bufio.NewReader(c); ; {
+			command, err := in.ReadString(';')
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			all.WriteString(command)
+			mu.Unlock()
+			_, _ = c.Write([]byte("\r\n\n   sw 26-11-20 10:00:00\r\nM  " + strings.Split(command, ":")[3] + " COMPLD\r\n;"))
+		}
+	})
+	t.Cleanup(func() { l.Close(); serving.Wait() })
+	return l.Addr().String(), func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return all.String()
+	}
+}
+
+func TestOpen(t *testing.T) {
+	addr, sent := device(t)
+	var trace [2]strings.Builder
+	sw, err := drivers.Open(t.Context(), "tl1://lab@"+addr+"?max-pairs=1", drivers.Options{
+		Name: "rail0", Password: secret.New("hunter2"),
+		Trace: func(sent bool, p []byte) {
+			i := 0
+			if sent {
+				i = 1
+			}
+			trace[i].Write(p)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := ocs.Change{Add: ocs.MustMap(ocs.CrossConnect{Ingress: 1, Egress: 17}, ocs.CrossConnect{Ingress: 2, Egress: 18})}
+	r, err := sw.Apply(t.Context(), change)
+	if err != nil || r.Requests != 2 {
+		t.Errorf("got %d requests, %v", r.Requests, err)
+	}
+	if err := errors.Join(sw.Close(), sw.Close()); err != nil {
+		t.Error(err)
+	}
+	const rest = "OPR-ARC-EQPT::REPMGR:2::IND;ENT-PATCH::1,17:3:;ENT-PATCH::2,18:4:;"
+	if got, want := sent(), "ACT-USER::lab:1::hunter2;"+rest; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := trace[1].String(), "ACT-USER::lab:1::***;"+rest; got != want {
+		t.Errorf("sent: got %q, want %q", got, want)
+	}
+	if got := strings.Count(trace[0].String(), "COMPLD"); got != 4 {
+		t.Errorf("received: got %q", &trace[0])
+	}
+}
+
+func TestOpenFails(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	l.Close()
+	sw, err := drivers.Open(t.Context(), "tl1://"+addr, drivers.Options{Password: secret.New("hunter2")})
+	if sw != nil {
+		t.Error("got a typed nil")
+	}
+	var op *ocs.OpError
+	if !errors.As(err, &op) || op.Device != addr || !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("got %v", err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	cancel(enough)
+	if _, err := drivers.Open(ctx, "tl1://"+addr, drivers.Options{}); !errors.Is(err, enough) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,172 @@
+package tl1server_test
+
+import (
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/ocslab/ocslab/emulator"
+	"github.com/ocslab/ocslab/ocs"
+	"github.com/ocslab/ocslab/wire/tl1"
+)
+
+// FuzzSession sends arbitrary bytes to a session that is logged in. It must
+// not panic or wedge, whatever it says must be TL1, and the matrix must hold
+// what its replies have promised.
+func FuzzSession(f *testing.F) {
+	files, _ := filepath.Glob("testdata/golden/*.txt")
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		var session strings.Builder
+		for _, line := range strings.Split(string(text), "\n") {
+			if command, ok := strings.CutPrefix(line, "C> "); ok {
+				session.WriteString(command)
+			}
+		}
+		f.Add([]byte(session.String()))
+	}
+	p := personality()
+	p.Switching = emulator.Switching{Ack: emulator.AckBefore}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newServer(t, p)
+			ours, theirs := net.Pipe()
+			go s.ServeConn(t.Context(), theirs)
+			var out []byte
+			read := make(chan struct{})
+			go func() {
+				defer close(read)
+				out, _ = io.ReadAll(ours)
+			}()
+			io.WriteString(ours, "ACT-USER::admin:1::root;")
+			ours.Write(data) // fails when the session reboots the card
+			synctest.Wait()  // all that was complete is answered
+			ours.Close()
+			<-read
+			checkSession(t, s.Device.CrossConnects(), data, out)
+		})
+	})
+}
+
+func checkSession(t *testing.T, got ocs.Map, sent, received []byte) {
+	var replies []tl1.Message
+	var d tl1.Decoder
+	d.Feed(received)
+	for {
+		m, ok, err := d.Next()
+		if !ok {
+			break
+		}
+		if err != nil {
+			t.Fatalf("%v in %q", err, received)
+		}
+		if m.Kind == tl1.Response {
+			replies = append(replies, m)
+		}
+	}
+	if d.Pending() {
+		t.Fatalf("the output ends within a message: %q", received)
+	}
+
+	replies = replies[1:] // of the login
+	var in tl1.CommandDecoder
+	in.Feed(sent)
+	model := map[ocs.Port]ocs.Port{} // by ingress
+	dark := false
+	for len(replies) > 0 {
+		raw, ok, tooLong := in.Next()
+		if !ok {
+			t.Fatalf("more replies than commands: %v", replies)
+		}
+		reply := replies[0]
+		replies = replies[1:]
+		if tooLong != nil || reply.Completion != tl1.COMPLD {
+			continue
+		}
+		c, err := tl1.ParseCommand(raw)
+		if err != nil {
+			t.Fatalf("%q completes: %v", raw, err)
+		}
+		switch aid := c.AID.Text(); c.Code + " " + strings.ToUpper(aid) + " " + c.Block(0).Text() {
+		case "INIT-SYS SYSTEM 1", "INIT-SYS SYSTEM 10":
+			if dark {
+				clear(model)
+			}
+			continue
+		default:
+			apply(t, model, &dark, &c)
+		}
+	}
+	var ccs []ocs.CrossConnect
+	for in, out := range model {
+		ccs = append(ccs, ocs.CrossConnect{Ingress: in, Egress: out})
+	}
+	if want := ocs.MustMap(ccs...); !got.Equal(want) {
+		t.Fatalf("the matrix holds %v, the replies say %v\nsent %q\nreceived %q", got, want, sent, received)
+	}
+}
+
+// apply does to a model what a command has done that completed.
+func apply(t *testing.T, model map[ocs.Port]ocs.Port, dark *bool, c *tl1.Command) {
+	aid := c.AID.Text()
+	switch c.Code {
+	case "ED-EQPT":
+		if mode, ok := c.Block(1).Value("MODE"); ok {
+			*dark = strings.EqualFold(mode, "DARK")
+		}
+	case "ENT-PATCH":
+		in, out, _ := strings.Cut(aid, ",")
+		ins, outs := expand(t, in), expand(t, out)
+		for i, n := range ins {
+			for k, v := range model {
+				if v == outs[i] {
+					delete(model, k)
+				}
+			}
+			model[n] = outs[i]
+		}
+	case "DLT-PATCH":
+		if aid == "" || strings.EqualFold(aid, "ALL") {
+			clear(model)
+			return
+		}
+		gone := expand(t, aid)
+		for k, v := range model {
+			if slices.Contains(gone, k) || slices.Contains(gone, v) {
+				delete(model, k)
+			}
+		}
+	}
+}
+
+func expand(t *testing.T, list string) (ps []ocs.Port) {
+	number := func(s string) ocs.Port {
+		n, err := strconv.Atoi(tl1.Unquote(strings.Trim(s, " \t\r\n")))
+		if err != nil {
+			t.Fatalf("list %q was accepted", list)
+		}
+		return ocs.Port(n)
+	}
+	parts := strings.Split(list, "&")
+	for i := 0; i < len(parts); i++ {
+		n := number(parts[i])
+		ps = append(ps, n)
+		if i+2 < len(parts) && parts[i+1] == "" {
+			for last := number(parts[i+2]); n < last; {
+				n++
+				ps = append(ps, n)
+			}
+			i += 2
+		}
+	}
+	return ps
+}
