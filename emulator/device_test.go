@@ -573,10 +573,10 @@ func TestDevice_Seed(t *testing.T) {
 2>39 settles in 201.697615ms
 3>38 settles in 200.570707ms
 4>37 settles in 197.704727ms
-1: -1.33 dBm, 40: -2.44 dBm
-2: -1.91 dBm, 39: -3.30 dBm
-3: -1.61 dBm, 38: -2.90 dBm
-4: -0.16 dBm, 37: -2.28 dBm`
+1: -1.33 dBm, 40: -2.69 dBm
+2: -1.91 dBm, 39: -2.99 dBm
+3: -1.61 dBm, 38: -2.92 dBm
+4: -0.16 dBm, 37: -1.69 dBm`
 	got := strings.Join(fingerprint(t, "rail0", 1), "\n")
 	if got != want {
 		t.Errorf("rail0 with seed 1:\n%s\nwant:\n%s", got, want)

@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -83,19 +84,28 @@ func (tr trace) mean(t int64, window time.Duration) float64 {
 	return sum / float64(window)
 }
 
-// maxSegments bounds what a port remembers when it changes faster than any
-// mirror can.
-const maxSegments = 1024
+// maxSegments bounds what a port remembers when it changes faster than monitors
+// can tell.
+const maxSegments = 32
 
 // then returns the trace that goes on with s from s.from on. What no monitor can
-// see any more is forgotten.
+// see any more is forgotten; of more than a monitor can tell apart, the oldest
+// is remembered as its mean.
 func (tr trace) then(s segment) trace {
 	for len(tr) > 0 && tr[len(tr)-1].from >= s.from {
 		tr = tr[:len(tr)-1]
 	}
 	horizon := s.from - int64(averagingSteps[len(averagingSteps)-1])
-	for len(tr) > 1 && (tr[1].from <= horizon || len(tr) >= maxSegments) {
-		tr = tr[1:]
+	old := 0
+	for old < len(tr)-1 && tr[old+1].from <= horizon {
+		old++
+	}
+	tr = slices.Delete(tr, 0, old)
+	if len(tr) == maxSegments {
+		from, to := tr[0].from, tr[2].from
+		mean := (tr[0].energy(from, tr[1].from) + tr[1].energy(tr[1].from, to)) / float64(to-from)
+		tr = slices.Delete(tr, 0, 1)
+		tr[0] = segment{from: from, path: path{begin: always}, level: mean}
 	}
 	return append(tr, s)
 }

@@ -117,6 +117,20 @@ func TestTrace_ThenForgets(t *testing.T) {
 	}
 }
 
+// Ensure that what a fast client did still counts in the mean.
+func TestTrace_ThenKeepsTheEnergyOfFastChanges(t *testing.T) {
+	var tr trace
+	const step = int64(time.Millisecond)
+	now := int64(0)
+	for i := range int64(200) { // half of the time lit
+		now = i * step
+		tr = tr.then(segment{from: now, path: path{begin: always}, level: float64(i % 2)})
+	}
+	if got := tr.mean(now, 100*time.Millisecond); math.Abs(got-0.5) > 0.01 {
+		t.Errorf("mean=%v, want 0.5", got)
+	}
+}
+
 func TestTruthLog_Forgets(t *testing.T) {
 	d := &Device{truth: truthLog{}}
 	for i := range truthLimit + 10 {
@@ -126,7 +140,7 @@ func TestTruthLog_Forgets(t *testing.T) {
 	if got, want := next, truthLimit+10; got != want {
 		t.Errorf("next=%d, want %d", got, want)
 	}
-	if got, want := marks[0].Reconfiguration, truthLimit/4; got != want {
+	if got, want := marks[0].Reconfiguration, 10; got != want {
 		t.Errorf("first=%d, want %d", got, want)
 	}
 	if marks, _ := d.Truth(next - 3); len(marks) != 3 || marks[0].Reconfiguration != next-3 {

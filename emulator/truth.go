@@ -16,8 +16,8 @@ const truthLimit = 1 << 16
 // truthLog is what the device did. Light that is still to come is kept apart,
 // since a later command may prevent it.
 type truthLog struct {
-	first  int // number of the first fact in facts
-	facts  []fact
+	facts  []fact // a ring once it is full: fact number i is at i modulo truthLimit
+	next   int    // number of the next fact
 	coming map[ocs.Port]fact
 }
 
@@ -30,12 +30,12 @@ type fact struct {
 }
 
 func (l *truthLog) add(f fact) {
-	if len(l.facts) == truthLimit {
-		const drop = truthLimit / 4
-		l.facts = slices.Delete(l.facts, 0, drop)
-		l.first += drop
+	if len(l.facts) < truthLimit {
+		l.facts = append(l.facts, f)
+	} else {
+		l.facts[l.next%truthLimit] = f
 	}
-	l.facts = append(l.facts, f)
+	l.next++
 }
 
 func (l *truthLog) expect(f fact) {
@@ -81,9 +81,11 @@ func (d *Device) Truth(since int) ([]timeline.Mark, int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.nowLocked()
-	facts := d.truth.facts[min(max(since-d.truth.first, 0), len(d.truth.facts)):]
-	marks := make([]timeline.Mark, len(facts))
-	for i, f := range facts {
+	l := &d.truth
+	first := min(max(since, l.next-len(l.facts)), l.next)
+	marks := make([]timeline.Mark, l.next-first)
+	for i := range marks {
+		f := l.facts[(first+i)%truthLimit]
 		marks[i] = timeline.Mark{
 			Stage: f.stage, Subject: d.name, Interval: f.Interval,
 			Source: "emulator", Reconfiguration: f.op,
@@ -92,7 +94,7 @@ func (d *Device) Truth(since int) ([]timeline.Mark, int) {
 			marks[i].Subject += "/" + strconv.FormatUint(uint64(f.port), 10)
 		}
 	}
-	return marks, d.truth.first + len(d.truth.facts)
+	return marks, l.next
 }
 
 // Record adds a mark of a front end, command or ack, to the truth log.

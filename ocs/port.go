@@ -54,7 +54,7 @@ func (p DBm) Add(g DB) DBm { return p + DBm(g) }
 func (p DBm) Sub(q DBm) DB { return DB(p - q) }
 
 // Milliwatts returns the power in mW. Minus infinity dBm is 0 mW.
-func (p DBm) Milliwatts() float64 { return math.Pow(10, float64(p)/10) }
+func (p DBm) Milliwatts() float64 { return math.Exp(float64(p) * (math.Ln10 / 10)) }
 
 // Milliwatts returns the power in dBm of mw milliwatts; 0 and below give
 // negative infinity.

@@ -45,7 +45,8 @@ type Identity struct {
 }
 
 // Receipt says when a change was on the wire, by the local clock with its
-// monotonic reading. It says nothing about light.
+// monotonic reading. It says nothing about light. On a fast path the reply may
+// have been read before the write returned, so count durations from SendStart.
 type Receipt struct {
 	// The last write of request bytes was between SendStart and Sent. With
 	// several requests: of the last of them.
@@ -93,7 +94,9 @@ type PowerMeter interface {
 	// Monitors returns how the monitors at ports are set, or all of them.
 	Monitors(ctx context.Context, ports ...Port) ([]Monitor, error)
 	// SetMonitor sets wavelength, offset and averaging of the monitor at
-	// m.Port. The device rounds the averaging time to what it offers.
+	// m.Port. The averaging time is rounded up to what the device offers; a
+	// zero wavelength or averaging time stays as it is, the offset is always
+	// set.
 	SetMonitor(ctx context.Context, m Monitor) error
 }
 
@@ -140,8 +143,9 @@ type Attenuator interface {
 // Notifier is a Switch that reports what happens to it, by whomever caused.
 type Notifier interface {
 	// Notify calls f for each event, one at a time and in order, until ctx
-	// ends or the session is lost, and returns why. f must not call the
-	// Switch. Events that come while f is busy are queued up to a limit, then
+	// ends or the session is lost, and returns why. What happened before the
+	// device has agreed to report is not among them: read the state once
+	// Notify runs. f must not call the Switch. Events that come while f is busy are queued up to a limit, then
 	// dropped and counted in the Lost field of the next one.
 	Notify(ctx context.Context, f func(Event)) error
 }

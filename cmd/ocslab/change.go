@@ -191,7 +191,7 @@ type changeLine struct {
 	DryRun   bool    `json:"dry_run"`
 	ID       int     `json:"id"`       // in the history, 0 if nothing was sent
 	Requests int     `json:"requests"` // sent to the device
-	AckNS    int64   `json:"ack_ns"`   // from the last request sent to its acknowledgement
+	AckNS    int64   `json:"ack_ns"`   // from sending the last request to its acknowledgement
 	Verified bool    `json:"verified"` // read back and as wished
 }
 
@@ -282,7 +282,7 @@ func commandLine() string { return strings.Join(os.Args[1:], " ") }
 func (a *app) tell(name string, r ocs.Report, id int, err error) {
 	ack := time.Duration(0)
 	if !r.Receipt.Acked.IsZero() {
-		ack = r.Receipt.Acked.Sub(r.Receipt.Sent)
+		ack = r.Receipt.Acked.Sub(r.Receipt.SendStart)
 	}
 	if a.set.JSON {
 		if r.ReadBack || id != 0 {

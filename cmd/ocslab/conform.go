@@ -48,6 +48,8 @@ light that the suite did not bring is never darkened, unless --all-ports.`,
 				r.WriteText(a.out)
 			}
 			switch {
+			case r.Cancelled && cmd.Context().Err() != nil:
+				return context.Cause(cmd.Context())
 			case !r.Restored:
 				return verifyError(fmt.Sprintf("%s could not be left as it was found: %v", cfg.Name, r.NotRestored))
 			case r.Failed > 0:
@@ -57,6 +59,7 @@ light that the suite did not bring is never darkened, unless --all-ports.`,
 		},
 	}
 	c.Flags().BoolVar(&cfg.AllPorts, "all-ports", false, "darken whatever is in the way, and restart the matrix")
+	c.Flags().DurationVar(&cfg.Timeout, "check-timeout", 0, "how long one check may take (default 1m; robotic switches need more)")
 	c.Flags().IntVar(&cfg.MaxPorts, "max-pairs", 0, "use at most `N` pairs of free ports (default 8)")
 	return c
 }

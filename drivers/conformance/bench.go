@@ -91,7 +91,7 @@ func (b *bench) look(ctx context.Context) {
 		b.lookErr = err
 	}
 
-	offers[ocs.PowerMeter](b, ctx, capPower, func(pm ocs.PowerMeter) (bool, string, error) {
+	offers[ocs.PowerMeter](ctx, b, capPower, func(pm ocs.PowerMeter) (bool, string, error) {
 		ms, err := pm.Monitors(ctx)
 		b.monitors = map[ocs.Port]ocs.Monitor{}
 		for _, m := range ms {
@@ -99,19 +99,19 @@ func (b *bench) look(ctx context.Context) {
 		}
 		return len(ms) > 0, fmt.Sprintf("%d ports have a monitor", len(ms)), err
 	})
-	offers[ocs.Shutter](b, ctx, capShutter, func(s ocs.Shutter) (_ bool, _ string, err error) {
+	offers[ocs.Shutter](ctx, b, capShutter, func(s ocs.Shutter) (_ bool, _ string, err error) {
 		b.shutters, err = s.Shutters(ctx)
 		return len(b.shutters) > 0, fmt.Sprintf("%d ports have a shutter", len(b.shutters)), err
 	})
-	offers[ocs.Labeler](b, ctx, capLabel, func(l ocs.Labeler) (_ bool, _ string, err error) {
+	offers[ocs.Labeler](ctx, b, capLabel, func(l ocs.Labeler) (_ bool, _ string, err error) {
 		b.labels, err = l.Labels(ctx)
 		return true, fmt.Sprintf("%d ports have a label", len(b.labels)), err
 	})
 	offered := "the driver offers it"
-	offers[ocs.Attenuator](b, ctx, capAttenuator, func(ocs.Attenuator) (bool, string, error) { return true, offered, nil })
-	offers[ocs.Notifier](b, ctx, capNotifier, func(ocs.Notifier) (bool, string, error) { return true, offered, nil })
-	offers[ocs.Calibrator](b, ctx, capCalibrator, func(ocs.Calibrator) (bool, string, error) { return true, offered, nil })
-	offers[ocs.Restarter](b, ctx, capRestarter, func(r ocs.Restarter) (_ bool, _ string, err error) {
+	offers[ocs.Attenuator](ctx, b, capAttenuator, func(ocs.Attenuator) (bool, string, error) { return true, offered, nil })
+	offers[ocs.Notifier](ctx, b, capNotifier, func(ocs.Notifier) (bool, string, error) { return true, offered, nil })
+	offers[ocs.Calibrator](ctx, b, capCalibrator, func(ocs.Calibrator) (bool, string, error) { return true, offered, nil })
+	offers[ocs.Restarter](ctx, b, capRestarter, func(r ocs.Restarter) (_ bool, _ string, err error) {
 		b.boot, err = r.BootMode(ctx)
 		return true, "it tells its boot mode", err
 	})
@@ -122,7 +122,7 @@ func (b *bench) look(ctx context.Context) {
 
 // offers finds out whether the device has capability T: whether the driver
 // offers it, and what the device answers to a question about it.
-func offers[T any](b *bench, ctx context.Context, name string, probe func(T) (bool, string, error)) {
+func offers[T any](ctx context.Context, b *bench, name string, probe func(T) (bool, string, error)) {
 	k := Capability{Name: name, Found: "the driver does not offer it"}
 	if t, ok := ocs.As[T](b.first); ok {
 		err := safely(func() (err error) { k.Supported, k.Found, err = probe(t); return err })
@@ -169,12 +169,6 @@ func (b *bench) available() string {
 	return fmt.Sprintf("%d can be used: %d ingress and %d egress ports were free at the start", len(b.pairs), len(b.in), len(b.out))
 }
 
-// use makes ports those of the suite.
-func (b *bench) use(c ocs.CrossConnect) {
-	b.ledger.own(c.Ingress, c.Egress)
-	b.used = append(b.used, c.Ingress, c.Egress)
-}
-
 // give gives up a port that somebody else has taken.
 func (b *bench) give(p ocs.Port) {
 	b.ledger.lose(p)
@@ -183,15 +177,42 @@ func (b *bench) give(p ocs.Port) {
 	b.lit = slices.DeleteFunc(b.lit, with)
 }
 
-// reopen replaces the sessions. It fails when the first cannot be opened.
+// giveTaken gives up the ports that others have taken since they were looked at
+// last.
+func (b *bench) giveTaken(ctx context.Context) error {
+	if len(b.pairs) == 0 {
+		return nil
+	}
+	m, err := b.first.CrossConnects(ctx)
+	if err == nil {
+		err = b.observe(m)
+	}
+	for err == nil {
+		var taken *takenError
+		if !errors.As(b.ledger.free(m, ocs.MustMap(b.pairs...).Ports()), &taken) {
+			break
+		}
+		b.give(taken.port)
+	}
+	return err
+}
+
+// reopen replaces the sessions. It fails when the first cannot be opened, which
+// it tries more than once: a device may need a moment to notice that an old
+// session has ended.
 func (b *bench) reopen(ctx context.Context) error {
 	b.close()
-	sw, err := open(ctx, b.cfg)
-	if err != nil {
-		return err
+	const tries = 4
+	for try := 1; ; try++ {
+		sw, err := open(ctx, b.cfg)
+		if err == nil {
+			b.first = sw
+			return nil
+		}
+		if try == tries || sleep(ctx, b.cfg.Settle/5) != nil {
+			return err
+		}
 	}
-	b.first = sw
-	return nil
 }
 
 // close ends the sessions.
@@ -215,11 +236,6 @@ func (b *bench) claim(ctx context.Context, sw ocs.Switch, ports ...ocs.Port) err
 	if b.dirty.whole != nil {
 		return nil
 	}
-	for _, p := range ports {
-		if !b.ledger.owns(p) && b.id.Geometry.Has(p) {
-			return fmt.Errorf("port %d is not of this suite", p)
-		}
-	}
 	m, err := sw.CrossConnects(ctx)
 	if err != nil {
 		return err
@@ -227,7 +243,16 @@ func (b *bench) claim(ctx context.Context, sw ocs.Switch, ports ...ocs.Port) err
 	if err := b.observe(m); err != nil {
 		return err
 	}
-	return b.ledger.free(m, ports)
+	own := slices.DeleteFunc(slices.Clone(ports), func(p ocs.Port) bool { return !b.ledger.owns(p) })
+	if err := b.ledger.free(m, own); err != nil {
+		return err
+	}
+	for _, p := range ports {
+		if !b.ledger.owns(p) && b.id.Geometry.Has(p) {
+			return fmt.Errorf("port %d is not of this suite", p)
+		}
+	}
+	return nil
 }
 
 // observe enters what the device holds; a disturbance ends all changing.
@@ -268,9 +293,10 @@ func (g gate) Apply(ctx context.Context, c ocs.Change) (ocs.Receipt, error) {
 		if err == nil {
 			err = b.observe(m)
 		}
+		b.ledger.unsure(c.Add.Minus(m)) // acknowledged; it may show later
 		return receipt, err
 	case !refused(err):
-		b.ledger.unsure(c)
+		b.ledger.unsure(c.Add)
 	}
 	return receipt, err
 }
@@ -328,7 +354,11 @@ func (b *bench) connect(ctx context.Context, ccs ...ocs.CrossConnect) error {
 
 // soon polls f until it reports true, for as long as light may take.
 func (b *bench) soon(ctx context.Context, f func() (bool, error)) (bool, error) {
-	deadline := time.Now().Add(b.cfg.Settle)
+	return poll(ctx, b.cfg.Settle, f)
+}
+
+func poll(ctx context.Context, patience time.Duration, f func() (bool, error)) (bool, error) {
+	deadline := time.Now().Add(patience)
 	for {
 		done, err := f()
 		if done || err != nil || time.Now().After(deadline) {

@@ -66,7 +66,8 @@ func (b *bench) freePairs(ctx context.Context) error {
 		c := ocs.CrossConnect{Ingress: in[0], Egress: out[k]}
 		in, out = in[1:], slices.Delete(out, k, k+1)
 		tried[c] = true
-		b.use(c)
+		b.ledger.own(c.Ingress, c.Egress)
+		b.used = append(b.used, c.Ingress, c.Egress)
 		_, err := ocs.Reconcile(ctx, b.gate(), ocs.MustMap(c), ocs.Safe)
 		var taken *takenError
 		switch {
@@ -188,7 +189,7 @@ func (b *bench) swap(ctx context.Context) error {
 	x, y := cross(c, d)
 	r, err := b.update(ctx, paths{c, d}, paths{x, y}, paths{x, y})
 	if err == nil {
-		b.quirk("swap requests", fmt.Sprint(r.Receipt.Requests), "%v", r.Change)
+		b.quirk("swap requests", fmt.Sprint(r.Receipt.Requests), "%v becomes %v", r.Change.Remove, r.Change.Add)
 	}
 	return err
 }

@@ -44,10 +44,10 @@ type Config struct {
 // check is one entry of the table.
 type check struct {
 	name, capability string
-	pairs            int  // free pairs it needs
-	second           bool // needs a second session
-	allPorts         bool // darkens others' light
-	run              func(b *bench, ctx context.Context) error
+	pairs            int                                 // free pairs it needs
+	second           bool                                // needs a second session
+	allPorts         bool                                // darkens others' light
+	run              func(*bench, context.Context) error // a method of bench
 }
 
 // Names of capabilities.
@@ -131,7 +131,7 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 		cfg.Progress = func(int, int, string) {}
 	}
 	started := time.Now()
-	b := &bench{cfg: cfg, ledger: newLedger(), supported: map[string]bool{}, dirty: newDirty()}
+	b := &bench{cfg: cfg, ledger: newLedger(cfg.AllPorts), supported: map[string]bool{}, dirty: newDirty()}
 	var err error
 	if b.first, err = open(ctx, cfg); err != nil {
 		return Report{}, fmt.Errorf("conformance: cannot open a session: %w", err)
@@ -213,6 +213,9 @@ func (b *bench) report(started time.Time) Report {
 	return r
 }
 
+// changes reports whether the check changes anything.
+func (c check) changes() bool { return c.pairs > 0 || c.allPorts || c.name == "free-pairs" }
+
 // try runs one check, puts back what it changed, and judges.
 func (b *bench) try(ctx context.Context, c check) Check {
 	began := time.Now()
@@ -221,12 +224,24 @@ func (b *bench) try(ctx context.Context, c check) Check {
 		limited, cancel := context.WithTimeoutCause(ctx, b.cfg.Timeout, fmt.Errorf("the check took longer than %v", b.cfg.Timeout))
 		err = safely(func() error { return c.run(b, limited) })
 		cancel()
-		var skipped *skipError
-		if err != nil && !errors.As(err, &skipped) {
+		var conflict *ocs.ConflictError
+		if errors.As(err, &conflict) && b.ledger.foreign(conflict.Have) {
+			p := conflict.Want.Egress
+			if h := conflict.Have; h.Ingress == conflict.Want.Ingress || h.Egress == conflict.Want.Ingress {
+				p = conflict.Want.Ingress
+			}
+			err = &takenError{p, conflict.Have}
+		}
+		if err != nil && !as[*skipError](err) {
 			b.reopen(ctx) // the next check begins with a session that is known to be good
 		}
-		if trouble := b.restore(ctx); trouble != nil && (err == nil || errors.As(err, &skipped)) {
+	}
+	if c.changes() && b.stopped == nil {
+		if trouble := b.restore(ctx); trouble != nil && (err == nil || as[*skipError](err)) {
 			err = fmt.Errorf("putting back what the check changed: %w", trouble)
+		}
+		if len(b.dirt()) > 0 {
+			b.stop(fmt.Errorf("what the check %s changed could not be put back", c.name))
 		}
 	}
 	k := Check{Name: c.name, Capability: c.capability, DurNS: int64(time.Since(began))}
@@ -234,33 +249,37 @@ func (b *bench) try(ctx context.Context, c check) Check {
 	return k
 }
 
-// possible reports why a check cannot be tried, as a *skipError.
+// possible makes sure that a check can be tried. A *skipError says why it
+// cannot; other errors fail the check.
 func (b *bench) possible(ctx context.Context, c check) error {
-	changes := c.pairs > 0 || c.allPorts || c.name == "free-pairs"
 	switch {
 	case ctx.Err() != nil:
 		return skipf("cancelled: %v", context.Cause(ctx))
-	case b.lookErr != nil && changes:
+	case b.lookErr != nil && c.changes():
 		return skipf("the device did not say what it holds, so nothing is changed: %s", sentence(b.lookErr))
 	case !b.supported[c.capability]:
 		return skipf("there is no %s", c.capability)
-	case b.stopped != nil && changes:
+	case b.stopped != nil && c.changes():
 		return skipf("nothing is changed any more: %s", sentence(b.stopped))
 	case c.allPorts && !b.cfg.AllPorts:
 		return skipf("would darken light that is not of this suite; the option for all ports allows it")
-	case c.pairs > 0 && len(b.pairs) < c.pairs:
-		return skipf("needs %d free pairs of ports, %s", c.pairs, b.available())
-	}
-	if b.dead != nil {
+	case b.dead != nil:
 		return skipf("there is no session any more: %s", sentence(b.dead))
 	}
 	if b.first == nil {
-		var err error
-		if _, _ = b.soon(ctx, func() (bool, error) { err = b.reopen(ctx); return err == nil, nil }); err != nil {
+		if err := b.reopen(ctx); err != nil {
 			if ctx.Err() == nil {
 				b.dead = err
 			}
 			return fmt.Errorf("no session can be opened any more: %w", err)
+		}
+	}
+	if c.pairs > 0 {
+		if err := safely(func() error { return b.giveTaken(ctx) }); err != nil {
+			return err
+		}
+		if len(b.pairs) < c.pairs {
+			return skipf("needs %d free pairs of ports, %s", c.pairs, b.available())
 		}
 	}
 	if c.second && b.second == nil {

@@ -20,12 +20,13 @@
 //     shutter when it starts, the highest-numbered first, and on no others.
 //   - Before each change it reads the map again. A port that somebody else has
 //     taken meanwhile is given up for good; the check is skipped.
-//   - A ledger holds the cross-connects that may be there because of the suite.
-//     Only these are ever removed, and only while they read back.
+//   - A ledger holds the cross-connects that the suite has asked for and that may
+//     be there. Only these are ever removed, and only while they read back.
 //   - After each change it reads the map again. When a cross-connect of others
-//     has vanished across one of its own requests it changes nothing any more,
-//     and says so. It does not put such a cross-connect back: it cannot know
-//     that nobody removed it at that moment in order to open a fibre.
+//     has vanished across one of its own requests, or one has come that it did
+//     not ask for, it changes nothing any more and says so. It does not put
+//     that right: it cannot know that nobody disconnected at that moment in order
+//     to open a fibre.
 //   - What a check changed is put back after that check, whether it passed,
 //     failed, panicked or was cancelled, with a context of its own and over a
 //     new session when the old one has died. When that fails no further check

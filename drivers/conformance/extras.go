@@ -208,7 +208,7 @@ func (b *bench) restart(ctx context.Context, mode ocs.BootMode) error {
 		}
 		// The device may end the session, and be away for a while.
 		var got ocs.Map
-		done, err := b.soon(ctx, func() (bool, error) {
+		done, err := poll(ctx, b.cfg.Timeout/2, func() (bool, error) {
 			if b.first == nil && b.reopen(ctx) != nil {
 				return false, nil
 			}

@@ -13,7 +13,10 @@ import (
 type ledger struct {
 	mu   sync.Mutex        // guards what follows: two clients change circuits at once
 	pool map[ocs.Port]bool // ports that the suite may use
-	last ocs.Map           // as the device was read last
+	// alone is set when nobody else is on the device: what comes with a request
+	// of the suite is of the suite, even if it is not what was asked for.
+	alone bool
+	last  ocs.Map // as the device was read last
 	// mine are cross-connects that may be there because of the suite. True
 	// means that it is not known what became of the request.
 	mine    map[ocs.CrossConnect]bool
@@ -22,13 +25,13 @@ type ledger struct {
 	// older than what the other one has entered, so nothing is concluded.
 	parallel bool
 
-	dropped []ocs.CrossConnect // of others, vanished across a request of the suite
-	strange []ocs.CrossConnect // came with a request of the suite, but not only on its ports
-	others  []string           // what other clients did
+	ever      map[ocs.CrossConnect]bool // what the suite has asked for so far
+	disturbed []disturbedError
+	others    []string // what other clients did
 }
 
-func newLedger() *ledger {
-	return &ledger{pool: map[ocs.Port]bool{}, mine: map[ocs.CrossConnect]bool{}, pending: map[ocs.Port]bool{}}
+func newLedger(alone bool) *ledger {
+	return &ledger{alone: alone, pool: map[ocs.Port]bool{}, mine: map[ocs.CrossConnect]bool{}, pending: map[ocs.Port]bool{}, ever: map[ocs.CrossConnect]bool{}}
 }
 
 // start begins with a device on which nothing is of the suite.
@@ -77,19 +80,22 @@ func (l *ledger) note(c ocs.Change) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for a := range c.Add.All() {
-		l.mine[a] = l.mine[a] // keeps whether it is unsure
+		if _, known := l.mine[a]; !known { // else it stays as sure or unsure as it was
+			l.mine[a] = false
+		}
+		l.ever[a] = true
 	}
 	for _, p := range c.Ports() {
 		l.pending[p] = true
 	}
 }
 
-// unsure is called when it is not known what became of c.
-func (l *ledger) unsure(c ocs.Change) {
+// unsure is called when it is not known what became of a request for m.
+func (l *ledger) unsure(m ocs.Map) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for a := range c.Add.All() {
-		l.mine[a] = true
+	for c := range m.All() {
+		l.mine[c] = true
 	}
 }
 
@@ -118,12 +124,28 @@ func (l *ledger) free(m ocs.Map, ports []ocs.Port) error {
 	return nil
 }
 
-// disturbedError is a cross-connect of others that has vanished across a
-// request of the suite.
-type disturbedError struct{ gone ocs.CrossConnect }
+// disturbedError is a circuit of which the suite cannot tell whether it, the
+// device or another client is to blame for it.
+type disturbedError struct {
+	c    ocs.CrossConnect
+	what string
+}
 
-func (e *disturbedError) Error() string {
-	return fmt.Sprintf("%v, which is not of this suite, vanished while the suite changed other ports: the device dropped it, or another client removed it at that moment", e.gone)
+// What is wrong with a circuit.
+const (
+	vanished = "vanished while the suite, which had not made it, changed other ports: the device dropped it, or another client removed it at that moment"
+	unasked  = "appeared while the suite changed one of its ports, and is not what it asked for: the device made a wrong circuit, or another client took the port at that moment"
+	again    = "reads back again although the suite had removed it: the device did not remove it or shows an old map, or another client made it"
+)
+
+func (e *disturbedError) Error() string { return e.c.String() + " " + e.what }
+
+// foreign reports whether c is of others, as far as is known.
+func (l *ledger) foreign(c ocs.CrossConnect) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, mine := l.mine[c]
+	return !mine && !l.ever[c] && !slices.ContainsFunc(l.disturbed, func(d disturbedError) bool { return d.c == c })
 }
 
 // observe enters what the device holds now. The error is a *disturbedError.
@@ -134,15 +156,22 @@ func (l *ledger) observe(m ocs.Map) error {
 		return nil
 	}
 	var err error
+	disturb := func(c ocs.CrossConnect, what string) {
+		l.disturbed = append(l.disturbed, disturbedError{c, what})
+		err = &disturbedError{c, what}
+	}
 	for c := range m.Minus(l.last).All() {
 		_, mine := l.mine[c]
 		touched := l.pending[c.Ingress] || l.pending[c.Egress]
 		switch {
 		case mine:
-		case touched && l.pool[c.Ingress] && l.pool[c.Egress]:
-			l.mine[c] = false // not as asked for, but by us
+		case touched && l.alone:
+			l.mine[c] = false
+			disturb(c, unasked)
 		case touched:
-			l.strange = append(l.strange, c)
+			disturb(c, unasked)
+		case l.ever[c]:
+			disturb(c, again)
 		default:
 			l.others = append(l.others, c.String()+" appeared")
 		}
@@ -155,8 +184,7 @@ func (l *ledger) observe(m ocs.Map) error {
 			l.others = append(l.others, c.String()+", which was of this suite, vanished")
 		case mine:
 		case len(l.pending) > 0 && !inUse:
-			l.dropped = append(l.dropped, c)
-			err = &disturbedError{c}
+			disturb(c, vanished)
 		default: // moved by somebody, or gone while nothing was asked for
 			l.others = append(l.others, c.String()+" vanished")
 		}

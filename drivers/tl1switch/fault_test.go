@@ -315,10 +315,10 @@ var (
 
 func matches(err, want error) bool {
 	var long *tl1.TooLongError
-	switch want {
-	case errAny:
+	switch {
+	case is(want, errAny):
 		return err != nil
-	case errTooLong:
+	case is(want, errTooLong):
 		return errors.As(err, &long)
 	}
 	return is(err, want)

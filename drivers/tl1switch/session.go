@@ -499,12 +499,16 @@ func (s *session) wait(ctx context.Context, a *answer) error {
 	s.readReply(ctx, a.receipt.Sent)
 	var r reading
 	select {
-	case r = <-s.got:
-	case <-ctx.Done():
+	case r = <-s.got: // the usual case, and much cheaper alone
+	default:
 		select {
-		case r = <-s.got: // it was there, too
-		default:
-			return fmt.Errorf("no reply: %w", context.Cause(ctx))
+		case r = <-s.got:
+		case <-ctx.Done():
+			select {
+			case r = <-s.got: // it was there, too
+			default:
+				return fmt.Errorf("no reply: %w", context.Cause(ctx))
+			}
 		}
 	}
 	a.msg, a.receipt.FirstByte, a.receipt.Acked = r.msg, r.first, r.last
@@ -594,8 +598,8 @@ type denial struct {
 func (d *denial) Error() string   { return d.said.Error() }
 func (d *denial) Unwrap() []error { return []error{d.kind, d.said} }
 
-// badPort is a port that the device does not have: refused as well.
-var badPort = fmt.Errorf("%w: %w", ocs.ErrDenied, ocs.ErrPort)
+// errBadPort is a port that the device does not have: refused as well.
+var errBadPort = fmt.Errorf("%w: %w", ocs.ErrDenied, ocs.ErrPort)
 
 // classify says which contract of ocs a refusal falls under.
 func (sw *Switch) classify(err error) error {
@@ -614,7 +618,7 @@ func (sw *Switch) classify(err error) error {
 	case code == tl1.IDNC, strings.Contains(text, "in use"):
 		kind = ocs.ErrConflict
 	case strings.Contains(text, "invalid oxc port"):
-		kind = badPort
+		kind = errBadPort
 	}
 	return &denial{e, kind}
 }

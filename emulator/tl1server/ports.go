@@ -25,8 +25,36 @@ func badPort(s string) *denial { return deny(tl1.IDNV, "Invalid OXC port: %.40s"
 // maxList bounds the ports that one list may name, some of them again and again.
 const maxList = 2 * int(ocs.MaxPort)
 
+// plainList reads lists without ranges, such as "1&4&7"; ok is false for any
+// other, right or wrong. Bulk commands have them, and long.
+func plainList(s string, g ocs.Geometry) (ps []ocs.Port, ok bool) {
+	top := ocs.Port(g.Ingress + g.Egress) // emulated ports count from 1 without a gap
+	ps = make([]ocs.Port, 0, len(s)/4+1)
+	n, digits := ocs.Port(0), 0
+	for i := 0; i <= len(s); i++ {
+		if i == len(s) || s[i] == '&' {
+			if n < 1 || n > top {
+				return nil, false
+			}
+			ps = append(ps, n)
+			n, digits = 0, 0
+			continue
+		}
+		if c := s[i] - '0'; c <= 9 && digits < 5 {
+			n = 10*n + ocs.Port(c)
+			digits++
+			continue
+		}
+		return nil, false
+	}
+	return ps, true
+}
+
 // portList reads "3", "1&4&7", "1&&5" and mixtures of them.
 func (ss *session) portList(s string) ([]ocs.Port, *denial) {
+	if ps, ok := plainList(s, ss.dev.Geometry()); ok {
+		return ps, nil
+	}
 	items, err := tl1.ParseList(s)
 	if err != nil {
 		return nil, badPort(s)

@@ -89,7 +89,7 @@ var refusals = []error{ocs.ErrDenied, ocs.ErrConflict, ocs.ErrNotConnected, ocs.
 func outcome(ctx context.Context, receipt ocs.Receipt, err error) (State, Result) {
 	var detail Result
 	if !receipt.Sent.IsZero() && !receipt.Acked.IsZero() {
-		detail.AckNS = max(0, receipt.Acked.Sub(receipt.Sent).Nanoseconds())
+		detail.AckNS = max(0, receipt.Acked.Sub(receipt.SendStart).Nanoseconds())
 	}
 	if err == nil {
 		return Done, detail

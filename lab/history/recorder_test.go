@@ -46,7 +46,7 @@ func (s *fakeSwitch) Apply(ctx context.Context, c ocs.Change) (ocs.Receipt, erro
 // receipt is one of requests sent and acknowledged after 5 ms.
 func receipt(requests int) ocs.Receipt {
 	sent := time.Now()
-	return ocs.Receipt{Sent: sent, Acked: sent.Add(5 * time.Millisecond), Requests: requests}
+	return ocs.Receipt{SendStart: sent, Sent: sent, Acked: sent.Add(5 * time.Millisecond), Requests: requests}
 }
 
 // Ensure what is recorded for each way in which a change can go, and what

@@ -170,7 +170,7 @@ func ParseMessage(raw []byte) (Message, error) {
 	}
 
 	// One conversion: the strings of the message are all parts of s.
-	s := strings.Trim(string(raw), whitespace)
+	s := trimSpace(string(raw))
 	line, rest := cutLine(s)
 
 	if ack, ctag, ok := parseAck(line); ok {
@@ -195,7 +195,7 @@ func ParseMessage(raw []byte) (Message, error) {
 		}
 	}
 
-	line, rest = cutLine(strings.TrimLeft(body, whitespace))
+	line, rest = cutLine(trimSpace(body))
 	extra, ok := m.parseStatus(line)
 	if !ok {
 		return bad("no line with a completion code or an alarm code")
@@ -334,8 +334,10 @@ func cutLine(s string) (line, rest string) {
 // cutWord cuts s behind its first word and trims both parts.
 func cutWord(s string) (word, rest string) {
 	s = trimBlanks(s)
-	if i := strings.IndexAny(s, blanks); i >= 0 {
-		return s[:i], trimBlanks(s[i:])
+	for i := range len(s) {
+		if isBlank(s[i]) {
+			return s[:i], trimBlanks(s[i:])
+		}
 	}
 	return s, ""
 }
@@ -343,7 +345,10 @@ func cutWord(s string) (word, rest string) {
 // cutLastWord cuts s before its last word and trims both parts.
 func cutLastWord(s string) (rest, word string) {
 	s = trimBlanks(s)
-	i := strings.LastIndexAny(s, blanks) + 1
+	i := len(s)
+	for i > 0 && !isBlank(s[i-1]) {
+		i--
+	}
 	return trimBlanks(s[:i]), s[i:]
 }
 
@@ -365,8 +370,18 @@ func cutTag(s string) (tag, rest string) {
 	return cutWord(s)
 }
 
-// trimBlanks is strings.Trim(s, blanks), but fast enough to be used on every
-// line of a long reply.
+// trimSpace is strings.Trim(s, whitespace), and trimBlanks strings.Trim(s,
+// blanks), but fast enough to be used on every line of a long reply.
+func trimSpace(s string) string {
+	for s != "" && (isBlank(s[0]) || s[0] == '\n') {
+		s = s[1:]
+	}
+	for s != "" && (isBlank(s[len(s)-1]) || s[len(s)-1] == '\n') {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
 func trimBlanks(s string) string {
 	for s != "" && isBlank(s[0]) {
 		s = s[1:]
