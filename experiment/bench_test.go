@@ -17,14 +17,14 @@ import (
 	"github.com/ocslab/ocslab/timeline"
 )
 
-// bench returns a bench on an emulated switch that takes 30 ms.
+// bench returns a bench on an emulated switch that takes 120 ms.
 func bench(t *testing.T, change func(*emulator.Personality)) (*experiment.Bench, *emulator.Device) {
 	t.Helper()
 	p, err := emulator.LoadPersonality("polatis-6000-32x32")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Switching.Single, p.Switching.Bulk = 30*time.Millisecond, 30*time.Millisecond
+	p.Switching.Single, p.Switching.Bulk = 120*time.Millisecond, 120*time.Millisecond
 	p.Switching.Jitter, p.Switching.Rise = time.Millisecond, time.Millisecond
 	if change != nil {
 		change(&p)

@@ -256,7 +256,7 @@ var faults = []fault{
 		return true
 		// The pipe has no buffer: the second one is taken in before the next
 		// request goes out.
-	}, want: always(nil), takes: 40 * time.Millisecond},
+	}, want: always(nil), takes: 100 * time.Millisecond},
 	{name: "reply and hang up", strike: func(l *line, command, ctag string) bool {
 		l.send(completed(ctag, healthy(command)...))
 		l.Close()
