@@ -130,6 +130,21 @@ func (a *app) completeSwitch(cmd *cobra.Command, args []string, _ string) ([]str
 // keys are the settings a file may hold.
 var keys = []string{"lab", "emulated", "json", "password", "timeout", "state-dir", "mode", "trace"}
 
+// settingsFile returns the path of ocslab.yaml, "" if there is none. We look
+// ourselves, since viper would take the program for it: a file named ocslab.
+func settingsFile() string {
+	paths := []string{"ocslab.yaml"}
+	if dir, err := os.UserConfigDir(); err == nil {
+		paths = append(paths, filepath.Join(dir, "ocslab", "ocslab.yaml"))
+	}
+	for _, p := range paths {
+		if info, err := os.Stat(p); err == nil && info.Mode().IsRegular() {
+			return p
+		}
+	}
+	return ""
+}
+
 // settle reads the settings.
 func (a *app) settle(cmd *cobra.Command) error {
 	v := viper.NewWithOptions(viper.KeyDelimiter("::"))
@@ -143,20 +158,19 @@ func (a *app) settle(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	if path, err := cmd.Flags().GetString("config"); err != nil {
+	path, err := cmd.Flags().GetString("config")
+	if err != nil {
 		return err
-	} else if path != "" {
-		v.SetConfigFile(path)
-	} else {
-		v.SetConfigName("ocslab")
-		v.SetConfigType("yaml")
-		v.AddConfigPath(".")
-		if dir, err := os.UserConfigDir(); err == nil {
-			v.AddConfigPath(filepath.Join(dir, "ocslab"))
-		}
 	}
-	if err := v.ReadInConfig(); err != nil && !errors.As(err, new(viper.ConfigFileNotFoundError)) {
-		return usagef("settings: %w", err)
+	if path == "" {
+		path = settingsFile()
+	}
+	if path != "" {
+		v.SetConfigFile(path)
+		v.SetConfigType("yaml")
+		if err := v.ReadInConfig(); err != nil {
+			return usagef("settings: %w", err)
+		}
 	}
 	for _, k := range v.AllKeys() {
 		if v.InConfig(k) && !slices.Contains(keys, k) {
