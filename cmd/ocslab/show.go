@@ -25,15 +25,19 @@ func (a *app) showCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			var errs []error // one switch that is away does not hide the others
 			for i, name := range names {
 				if i > 0 {
 					a.printf("\n")
 				}
 				if err := a.show(cmd.Context(), name, all); err != nil {
-					return err
+					errs = append(errs, err)
+				}
+				if cmd.Context().Err() != nil {
+					break
 				}
 			}
-			return nil
+			return errors.Join(errs...)
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "list every port, also unused ones")

@@ -150,9 +150,26 @@ func first(m ocs.Map) ocs.Map { return m.Minus(ocs.MustMap(m.Slice()[1:]...)) }
 
 var errSlow = errors.New("slow")
 
+// updates lets changes of two clients meet.
+type updates struct {
+	mu   sync.Mutex
+	last *client
+	meet chan struct{}
+}
+
+// byAnother reports whether the last change was another client's.
+func (u *updates) byAnother(c *client) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	was := u.last
+	u.last = c
+	return was != nil && was != c
+}
+
 // Ensure that a suite run against a device or driver that lies fails in the
 // check that is meant to find it, and leaves the device as it was.
 func TestLiars(t *testing.T) {
+	updates := &updates{meet: make(chan struct{})}
 	t.Parallel()
 	others := ocs.MustMap(ocs.CrossConnect{Ingress: 1, Egress: 18}, ocs.CrossConnect{Ingress: 2, Egress: 17})
 	for name, tc := range map[string]struct {
@@ -253,7 +270,13 @@ func TestLiars(t *testing.T) {
 		}}, want: "second-client-visible"},
 		"loses updates of two clients": {lie: lie{apply: func(c *client, change ocs.Change) (ocs.Change, error) {
 			m, _ := c.Switch.CrossConnects(context.Background())
-			time.Sleep(time.Millisecond)
+			if updates.byAnother(c) {
+				select { // both have read before either writes
+				case updates.meet <- struct{}{}:
+				case <-updates.meet:
+				case <-time.After(200 * time.Millisecond):
+				}
+			}
 			if after, err := change.ApplyTo(m); err == nil {
 				c.Set(after)
 				return ocs.Change{}, nil
