@@ -152,18 +152,29 @@ var errSlow = errors.New("slow")
 
 // updates lets changes of two clients meet.
 type updates struct {
-	mu   sync.Mutex
-	last *client
-	meet chan struct{}
+	mu     sync.Mutex
+	latest [2]*client // who made the last two
+	meet   chan struct{}
 }
 
-// byAnother reports whether the last change was another client's.
+// wait waits for the other client, for a while, and reports whether it came.
+func (u *updates) wait() bool {
+	select {
+	case u.meet <- struct{}{}:
+	case <-u.meet:
+	case <-time.After(100 * time.Millisecond):
+		return false
+	}
+	return true
+}
+
+// byAnother reports whether one of the last two changes was another client's.
 func (u *updates) byAnother(c *client) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	was := u.last
-	u.last = c
-	return was != nil && was != c
+	was := u.latest
+	u.latest = [2]*client{c, was[0]}
+	return was[1] != nil && (was[0] != c || was[1] != c)
 }
 
 // Ensure that a suite run against a device or driver that lies fails in the
@@ -270,16 +281,14 @@ func TestLiars(t *testing.T) {
 		}}, want: "second-client-visible"},
 		"loses updates of two clients": {lie: lie{apply: func(c *client, change ocs.Change) (ocs.Change, error) {
 			m, _ := c.Switch.CrossConnects(context.Background())
-			if updates.byAnother(c) {
-				select { // both have read before either writes
-				case updates.meet <- struct{}{}:
-				case <-updates.meet:
-				case <-time.After(200 * time.Millisecond):
-				}
-			}
-			if after, err := change.ApplyTo(m); err == nil {
+			met := updates.byAnother(c) && updates.wait() // both have read before either writes
+			after, err := change.ApplyTo(m)
+			if err == nil {
 				c.Set(after)
-				return ocs.Change{}, nil
+				change = ocs.Change{}
+			}
+			if met {
+				updates.wait() // both have written before either reads back
 			}
 			return change, nil
 		}}, want: "two-clients"},

@@ -77,10 +77,22 @@ func (b *bench) twoClients(ctx context.Context) error {
 	}{{b.gate(), b.pairs[0]}, {b.secondGate(), b.pairs[1]}}
 	b.ledger.setParallel(true)
 	errs := make([]error, len(clients))
+	step, over := make(chan struct{}), make(chan struct{}, len(clients))
+	// meet waits for the other client, so that their requests do cross.
+	meet := func() {
+		select {
+		case step <- struct{}{}:
+		case <-step:
+		case <-over: // the other one has ended
+			over <- struct{}{}
+		case <-ctx.Done():
+		}
+	}
 	var wg sync.WaitGroup
 	for i, k := range clients {
 		wg.Go(func() {
-			errs[i] = safely(func() error { return toggle(ctx, k.gate, k.pair) })
+			defer func() { over <- struct{}{} }()
+			errs[i] = safely(func() error { return toggle(ctx, k.gate, k.pair, meet) })
 		})
 	}
 	wg.Wait()
@@ -106,13 +118,14 @@ func (b *bench) twoClients(ctx context.Context) error {
 }
 
 // toggle makes and removes a circuit again and again, leaves it made, and
-// wants to see each step.
-func toggle(ctx context.Context, g gate, c ocs.CrossConnect) error {
+// wants to see each step, before which it calls meet.
+func toggle(ctx context.Context, g gate, c ocs.CrossConnect, meet func()) error {
 	for round := range 2*rounds + 1 {
 		change := ocs.Change{Add: ocs.MustMap(c)}
 		if round%2 == 1 {
 			change = change.Inverse()
 		}
+		meet()
 		if _, err := g.Apply(ctx, change); err != nil {
 			return fmt.Errorf("step %d, %v, while another client changes circuits: %w", round+1, change, err)
 		}
