@@ -3,8 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"net"
 
 	"github.com/ocslab/ocslab/drivers"
 	"github.com/ocslab/ocslab/lab"
@@ -39,7 +37,6 @@ func exitCode(err error) int {
 		file   lab.Errors
 		op     *ocs.OpError
 		stop   interrupted
-		netErr net.Error
 	)
 	switch {
 	case err == nil:
@@ -53,7 +50,7 @@ func exitCode(err error) int {
 		return exitRefused
 	case errors.Is(err, ocs.ErrVerify):
 		return exitVerify
-	case errors.As(err, &op), errors.As(err, &netErr), errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.As(err, &op):
 		return exitDevice
 	}
 	return exitFailed

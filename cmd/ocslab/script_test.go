@@ -26,7 +26,8 @@ func TestMain(m *testing.M) {
 // Scripts run the real program; each has a state directory and a home of its
 // own. Commands beside those of testscript:
 //
-//	emulate NAME [ARG...]   start "ocslab emulate ARG..." and set $NAME to its URL
+//	emulate NAME [ARG...]   start "ocslab emulate ARG...", set $NAME to its URL and
+//	                        $NAME_ADDR to its address
 //	stop NAME               end it
 //	killed TEXT ARG...      run "ocslab ARG..." and kill -9 it once a line of its
 //	                        stderr holds TEXT (with --trace: what is on the wire)
@@ -90,6 +91,7 @@ func emulate(ts *testscript.TestScript, neg bool, args []string) {
 	})
 	ts.Check(err)
 	ts.Setenv(args[0], "tl1://admin@"+ready.Endpoints["tl1"])
+	ts.Setenv(args[0]+"_ADDR", ready.Endpoints["tl1"])
 	ts.Value("emulated").(map[string]*exec.Cmd)[args[0]] = cmd
 }
 
