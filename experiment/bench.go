@@ -133,19 +133,15 @@ func (b *Bench) watched(ctx context.Context, want ocs.Map, policy ocs.Policy) ([
 	if b.Meter == nil {
 		return nil, nil
 	}
-	have, err := b.Switch.CrossConnects(ctx)
-	if err != nil {
-		return nil, err
-	}
-	c, err := ocs.Plan(have, want, policy)
+	r, err := ocs.Preview(ctx, b.Switch, want, policy)
 	if err != nil {
 		return nil, err
 	}
 	var ports []ocs.Port
-	for x := range c.Remove.All() {
+	for x := range r.Change.Remove.All() {
 		ports = append(ports, x.Egress)
 	}
-	for x := range c.Add.All() {
+	for x := range r.Change.Add.All() {
 		ports = append(ports, x.Egress)
 	}
 	slices.Sort(ports)

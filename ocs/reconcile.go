@@ -28,7 +28,8 @@ func ParsePolicy(s string) (Policy, error) {
 	return "", fmt.Errorf("policy %q: want safe, update or overwrite", s)
 }
 
-// Plan returns the change that brings want about on a device that holds have.
+// Plan returns the change that brings want about on a device that holds have,
+// as far as that can be told without its geometry: [Preview] asks the device.
 // Under [Safe] every busy port is reported, joined into one error that matches
 // [ErrConflict].
 func Plan(have, want Map, policy Policy) (Change, error) {
@@ -145,9 +146,6 @@ type Report struct {
 // Between the reading and the change another client may take a port. Devices
 // offer no lock against that; what it did is seen in the read-back.
 func Reconcile(ctx context.Context, sw Switch, want Map, policy Policy) (Report, error) {
-	if _, err := ParsePolicy(string(policy)); err != nil {
-		return Report{}, err
-	}
 	return execute(ctx, sw, want, policy, func(have Map) (Change, error) { return Plan(have, want, policy) })
 }
 
@@ -179,6 +177,12 @@ func freeOtherRoles(have Map, c Change, g Geometry, policy Policy) (Change, erro
 	return Change{Remove: have.filter(func(x CrossConnect) bool { return c.Remove.Has(x) || gone[x] }), Add: c.Add}, nil
 }
 
+// Preview returns what [Reconcile] would read and change now, and its refusals;
+// it sends nothing that changes anything.
+func Preview(ctx context.Context, sw Switch, want Map, policy Policy) (Report, error) {
+	return preview(ctx, sw, want, policy, func(have Map) (Change, error) { return Plan(have, want, policy) })
+}
+
 // Execute reads the device, asks plan for the change, applies it, reads back
 // and compares, as [Reconcile] does. It is for changes that are not wishes:
 // see [PlanDisconnect] and [PlanUndo].
@@ -186,8 +190,16 @@ func Execute(ctx context.Context, sw Switch, plan func(have Map) (Change, error)
 	return execute(ctx, sw, Map{}, Safe, plan)
 }
 
-func execute(ctx context.Context, sw Switch, want Map, policy Policy, plan func(have Map) (Change, error)) (Report, error) {
+// PreviewExecute is to [Execute] what [Preview] is to [Reconcile].
+func PreviewExecute(ctx context.Context, sw Switch, plan func(have Map) (Change, error)) (Report, error) {
+	return preview(ctx, sw, Map{}, Safe, plan)
+}
+
+func preview(ctx context.Context, sw Switch, want Map, policy Policy, plan func(have Map) (Change, error)) (Report, error) {
 	var r Report
+	if _, err := ParsePolicy(string(policy)); err != nil {
+		return r, err
+	}
 	id, err := sw.Identify(ctx)
 	if err != nil {
 		return r, err
@@ -203,7 +215,13 @@ func execute(ctx context.Context, sw Switch, want Map, policy Policy, plan func(
 	}
 	// On a single-sided device a port in the other role is in the way, too,
 	// which only the geometry tells.
-	if r.Change, err = freeOtherRoles(r.Before, r.Change, id.Geometry, policy); err != nil {
+	r.Change, err = freeOtherRoles(r.Before, r.Change, id.Geometry, policy)
+	return r, err
+}
+
+func execute(ctx context.Context, sw Switch, want Map, policy Policy, plan func(have Map) (Change, error)) (Report, error) {
+	r, err := preview(ctx, sw, want, policy, plan)
+	if err != nil {
 		return r, err
 	}
 	if r.Change.Empty() {

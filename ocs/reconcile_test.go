@@ -246,6 +246,17 @@ func TestReconcile_SingleSided(t *testing.T) {
 	if _, err := ocs.Reconcile(t.Context(), sw, mustParse(t, "2>3"), ocs.Safe); !errors.Is(err, ocs.ErrConflict) {
 		t.Errorf("err=%v, want ErrConflict", err)
 	}
+	if r, err := ocs.Preview(t.Context(), sw, mustParse(t, "2>3"), ocs.Update); err != nil || r.Change.String() != "- 1>2 + 2>3" {
+		t.Errorf("Preview=%v, %v", r.Change, err)
+	}
+	if _, err := ocs.PreviewExecute(t.Context(), sw, func(ocs.Map) (ocs.Change, error) {
+		return ocs.Change{Add: mustParse(t, "2>3")}, nil
+	}); !errors.Is(err, ocs.ErrConflict) {
+		t.Errorf("PreviewExecute: err=%v, want ErrConflict", err)
+	}
+	if len(sw.Applied()) != 0 {
+		t.Error("a preview changed something")
+	}
 	r, err := ocs.Reconcile(t.Context(), sw, mustParse(t, "2>3"), ocs.Update)
 	if err != nil || outcomes(r) != "1>2 removed, 2>3 connected" {
 		t.Errorf("outcomes=%q, err=%v", outcomes(r), err)

@@ -31,9 +31,10 @@ type app struct {
 	set      settings
 	started  bool // the command line was understood
 
-	log    *history.Log
-	opened []*lab.Lab
-	byURL  map[string]*lab.Opened
+	// Opened when first asked for.
+	log   *history.Log
+	bench *lab.Lab
+	byURL map[string]*lab.Opened
 }
 
 // settings come from flags, OCSLAB_* in the environment, ocslab.yaml and the
@@ -78,7 +79,6 @@ tl1://admin@192.0.2.10:3082. Start with "ocslab demo".`,
 		a.started = true
 		return a.settle(cmd)
 	}
-	root.PersistentPostRunE = func(*cobra.Command, []string) error { return a.close() }
 	root.AddCommand(
 		a.demoCommand(), a.emulateCommand(), a.showCommand(),
 		a.connectCommand(), a.disconnectCommand(), a.linkCommand(), a.unlinkCommand(),
@@ -102,7 +102,6 @@ tl1://admin@192.0.2.10:3082. Start with "ocslab demo".`,
 		if c.RunE != nil {
 			run := c.RunE
 			c.RunE = func(cmd *cobra.Command, args []string) error {
-				// PersistentPostRunE does not run after an error.
 				err := run(cmd, args)
 				return errors.Join(err, a.close())
 			}
@@ -239,8 +238,8 @@ func (a *app) file() (*lab.File, error) {
 
 // lab opens the lab; nil when there is no lab file.
 func (a *app) lab() (*lab.Lab, error) {
-	if len(a.opened) > 0 {
-		return a.opened[0], nil
+	if a.bench != nil {
+		return a.bench, nil
 	}
 	f, err := a.file()
 	if err != nil || f == nil {
@@ -253,9 +252,8 @@ func (a *app) lab() (*lab.Lab, error) {
 	if opt.StateDir, err = a.stateDir(); err != nil {
 		return nil, err
 	}
-	l := lab.New(f, opt)
-	a.opened = append(a.opened, l)
-	return l, nil
+	a.bench = lab.New(f, opt)
+	return a.bench, nil
 }
 
 func (a *app) tracer() func(name string, sent bool, p []byte) {
@@ -294,11 +292,8 @@ func (a *app) openURL(ctx context.Context, url string) (*lab.Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	opt := drivers.Options{Name: t.String(), Timeout: a.set.Timeout}
-	if trace := a.tracer(); trace != nil {
-		opt.Trace = func(sent bool, p []byte) { trace(t.Host, sent, p) }
-	}
-	if opt.Password, err = a.passwordFor(t); err != nil {
+	opt, err := a.options(t)
+	if err != nil {
 		return nil, err
 	}
 	sw, err := drivers.Open(ctx, url, opt)
@@ -313,14 +308,18 @@ func (a *app) openURL(ctx context.Context, url string) (*lab.Opened, error) {
 	return o, nil
 }
 
-// passwordFor returns the password for a URL. Without one, an address of this
+// options returns how to open a URL. Without a password, an address of this
 // machine is taken for an emulated switch.
-func (a *app) passwordFor(t drivers.Target) (secret.Secret, error) {
-	p, err := a.password()
-	if err == nil && p.IsZero() && t.Loopback() {
-		p = secret.New(lab.EmulatedPassword)
+func (a *app) options(t drivers.Target) (drivers.Options, error) {
+	opt := drivers.Options{Name: t.String(), Timeout: a.set.Timeout}
+	if trace := a.tracer(); trace != nil {
+		opt.Trace = func(sent bool, p []byte) { trace(t.Host, sent, p) }
 	}
-	return p, err
+	var err error
+	if opt.Password, err = a.password(); err == nil && opt.Password.IsZero() && t.Loopback() {
+		opt.Password = secret.New(lab.EmulatedPassword)
+	}
+	return opt, err
 }
 
 // names returns the switches a command is about: those named, or all of the
@@ -347,7 +346,7 @@ func (a *app) stateDir() (string, error) {
 	return statedir.Dir(a.set.StateDir)
 }
 
-// history opens the record of changes and warns of what is wrong with it.
+// history opens the record of changes.
 func (a *app) history() (*history.Log, error) {
 	if a.log != nil {
 		return a.log, nil
@@ -362,13 +361,13 @@ func (a *app) history() (*history.Log, error) {
 
 func (a *app) close() error {
 	var errs []error
-	for _, l := range a.opened {
-		errs = append(errs, l.Close())
+	if a.bench != nil {
+		errs = append(errs, a.bench.Close())
 	}
 	for _, o := range a.byURL {
 		errs = append(errs, o.Close())
 	}
-	a.opened, a.byURL = nil, nil
+	a.bench, a.byURL = nil, nil
 	return errors.Join(errs...)
 }
 

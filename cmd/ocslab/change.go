@@ -82,9 +82,7 @@ func (a *app) disconnectCommand() *cobra.Command {
 			if len(ports) == 0 {
 				return usagef("nothing to disconnect: want ports such as 1,2 or 33-36")
 			}
-			return a.change(cmd.Context(), args[0], f, plan{make: func(have ocs.Map) (ocs.Change, error) {
-				return ocs.PlanDisconnect(have, ports...)
-			}, ports: ports})
+			return a.change(cmd.Context(), args[0], f, disconnection(ports))
 		},
 	}
 	f.add(c)
@@ -134,23 +132,31 @@ func (a *app) unlinkCommand() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			switches := []string{n.Tx.Switch, n.Rx.Switch}
-			for _, s := range slices.Compact(switches) {
-				err := a.change(cmd.Context(), s, f, plan{make: func(have ocs.Map) (ocs.Change, error) {
-					var used []ocs.Port
-					for _, p := range []lab.PortRef{n.Tx, n.Rx} {
-						if p.Switch == s && len(have.At(p.Port)) > 0 {
-							used = append(used, p.Port)
-						}
-					}
-					if len(used) == 0 {
-						return ocs.Change{}, fmt.Errorf("%s: %w", n.FullName(), ocs.ErrNotConnected)
-					}
-					return ocs.PlanDisconnect(have, used...)
-				}})
+			lit := 0
+			for _, s := range slices.Compact([]string{n.Tx.Switch, n.Rx.Switch}) {
+				sw, err := l.Switch(cmd.Context(), s)
 				if err != nil {
 					return err
 				}
+				have, err := sw.CrossConnects(cmd.Context())
+				if err != nil {
+					return err
+				}
+				var used []ocs.Port
+				for _, p := range []lab.PortRef{n.Tx, n.Rx} {
+					if p.Switch == s && len(have.At(p.Port)) > 0 {
+						used = append(used, p.Port)
+					}
+				}
+				if lit += len(used); len(used) == 0 {
+					continue
+				}
+				if err := a.change(cmd.Context(), s, f, disconnection(used)); err != nil {
+					return err
+				}
+			}
+			if lit == 0 {
+				return fmt.Errorf("%s: %w", n.FullName(), ocs.ErrNotConnected)
 			}
 			return nil
 		},
@@ -167,21 +173,17 @@ func (a *app) needLab() (*lab.Lab, error) {
 	return l, err
 }
 
-// plan is how a change comes about.
+// plan is how a change comes about: make is given what the device holds or, if
+// that is nil, want is brought about under mode.
 type plan struct {
-	// make is given what the device holds.
-	make func(have ocs.Map) (ocs.Change, error)
-	// want, when there is one, is brought about by Reconcile under mode.
-	want *ocs.Map
-	mode ocs.Policy
-	// ports, when given, must exist on the device.
-	ports []ocs.Port
-	undo  int // entry of the history that is taken back
+	make  func(have ocs.Map) (ocs.Change, error)
+	want  ocs.Map
+	mode  ocs.Policy
+	ports []ocs.Port // must exist on the device
+	undo  int        // entry of the history that is taken back
 }
 
-func wish(want ocs.Map, mode ocs.Policy) plan {
-	return plan{want: &want, mode: mode, make: func(have ocs.Map) (ocs.Change, error) { return ocs.Plan(have, want, mode) }}
-}
+func wish(want ocs.Map, mode ocs.Policy) plan { return plan{want: want, mode: mode} }
 
 type changeLine struct {
 	Kind     string  `json:"kind"` // "change"
@@ -203,34 +205,33 @@ type outcomeLine struct {
 	State   ocs.State `json:"state"`
 }
 
+func disconnection(ports []ocs.Port) plan {
+	return plan{ports: ports, make: func(have ocs.Map) (ocs.Change, error) { return ocs.PlanDisconnect(have, ports...) }}
+}
+
 // planned opens a switch and returns the change that a plan comes to on what
 // it holds now. Nothing is sent that changes anything.
 func (a *app) planned(ctx context.Context, name string, p plan) (*lab.Opened, ocs.Change, error) {
-	var c ocs.Change
 	sw, err := a.open(ctx, name)
 	if err != nil {
-		return nil, c, err
+		return nil, ocs.Change{}, err
 	}
 	id, err := sw.Identify(ctx)
 	if err != nil {
-		return sw, c, err
+		return sw, ocs.Change{}, err
 	}
 	for _, n := range p.ports {
 		if !id.Geometry.Has(n) {
-			return sw, c, aboutSwitch(sw.Name, &ocs.PortError{Port: n, Geometry: id.Geometry, Reason: "is not a port"})
+			return sw, ocs.Change{}, aboutSwitch(sw.Name, &ocs.PortError{Port: n, Geometry: id.Geometry, Reason: "is not a port"})
 		}
 	}
-	if p.want != nil {
-		if err := id.Geometry.Check(*p.want); err != nil {
-			return sw, c, aboutSwitch(sw.Name, err)
-		}
+	var r ocs.Report
+	if p.make != nil {
+		r, err = ocs.PreviewExecute(ctx, sw, p.make)
+	} else {
+		r, err = ocs.Preview(ctx, sw, p.want, p.mode)
 	}
-	have, err := sw.CrossConnects(ctx)
-	if err != nil {
-		return sw, c, err
-	}
-	c, err = p.make(have)
-	return sw, c, aboutSwitch(sw.Name, err)
+	return sw, r.Change, aboutSwitch(sw.Name, err)
 }
 
 // change moves light on one switch: it is recorded, sent, read back, and told.
@@ -252,10 +253,10 @@ func (a *app) change(ctx context.Context, name string, f changeFlags, p plan) er
 	}
 	rec := log.Wrap(sw, history.Entry{Switch: name, Device: sw.Device, Command: commandLine(), UndoOf: p.undo})
 	var report ocs.Report
-	if p.want != nil {
-		report, err = ocs.Reconcile(ctx, rec, *p.want, p.mode)
-	} else {
+	if p.make != nil {
 		report, err = ocs.Execute(ctx, rec, p.make)
+	} else {
+		report, err = ocs.Reconcile(ctx, rec, p.want, p.mode)
 	}
 	recorded := rec.Confirm(report, err)
 	a.tell(sw.Name, report, rec.ID(), err)

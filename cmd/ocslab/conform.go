@@ -26,11 +26,8 @@ light that the suite did not bring is never darkened, unless --all-ports.`,
 			if err != nil {
 				return err
 			}
-			opt := drivers.Options{Name: t.String(), Timeout: a.set.Timeout}
-			if trace := a.tracer(); trace != nil {
-				opt.Trace = func(sent bool, p []byte) { trace(t.Host, sent, p) }
-			}
-			if opt.Password, err = a.passwordFor(t); err != nil {
+			opt, err := a.options(t)
+			if err != nil {
 				return err
 			}
 			cfg.Name = t.String()

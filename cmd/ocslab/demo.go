@@ -178,7 +178,7 @@ func (a *app) printTimeline(r timeline.Report, accuracy []timeline.Accuracy) {
 		line(s.Stage, fmt.Sprint(s.Count), msTo(s.Median.NS, half), msTo(s.P95.NS, half), fmt.Sprintf("%.1f %%", 100*s.Share), "±"+msTo(half, half))
 	}
 	t.write(a.out, "")
-	a.printf("\nms since the command was written. Command and ack are stamped at our socket, their truth at\nthe device's: the difference is the wire. Dark and light are intervals that hold the truth.\n\n")
+	a.printf("\nms since the command was written. Command and ack are stamped at our socket, their truth at\nthe device's: the difference is the wire. Dark and light are intervals: how many hold the truth.\n\n")
 	const width = 60
 	total := max(r.Total.NS, 1)
 	for _, s := range r.Stages {

@@ -39,7 +39,7 @@ predicted outage, and touch nothing.
 ` + planFileHelp,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			wishes, mode, err := a.loadWish(args[0])
+			wishes, mode, err := a.loadWish(cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -72,7 +72,7 @@ func (a *app) wishCommand(use, short, long string) *cobra.Command {
 		Use: use, Short: short, Long: long,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			wishes, mode, err := a.loadWish(args[0])
+			wishes, mode, err := a.loadWish(cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -85,8 +85,9 @@ func (a *app) wishCommand(use, short, long string) *cobra.Command {
 }
 
 // loadWish reads a plan file. The mode is that of the flag, else of the file,
-// else safe.
-func (a *app) loadWish(path string) (map[string]ocs.Map, ocs.Policy, error) {
+// else of the settings, else safe: a file that says overwrite, as a snapshot
+// does, means it.
+func (a *app) loadWish(cmd *cobra.Command, path string) (map[string]ocs.Map, ocs.Policy, error) {
 	l, err := a.lab()
 	if err != nil {
 		return nil, "", err
@@ -104,10 +105,10 @@ func (a *app) loadWish(path string) (map[string]ocs.Map, ocs.Policy, error) {
 		return nil, "", usageError{err}
 	}
 	mode := ocs.Safe
-	if w.Mode != "" {
+	switch {
+	case w.Mode != "" && !cmd.Flags().Changed("mode"):
 		mode = w.Mode
-	}
-	if a.set.Mode != "" {
+	case a.set.Mode != "":
 		if mode, err = a.mode(); err != nil {
 			return nil, "", err
 		}
@@ -121,8 +122,7 @@ type planLine struct {
 	Mode     string   `json:"mode"`
 	Remove   ocs.Map  `json:"remove"`
 	Add      ocs.Map  `json:"add"`
-	Darkened ocs.Map  `json:"darkened"` // circuits that lose their light for good
-	NICs     []string `json:"nics"`     // that lose light, for a while or for good
+	NICs     []string `json:"nics"` // that lose light, for a while or for good
 	OutageNS *int64   `json:"outage_ns"`
 	Basis    string   `json:"outage_basis"` // what the prediction rests on
 }
@@ -133,7 +133,7 @@ func (a *app) predict(ctx context.Context, name string, want ocs.Map, mode ocs.P
 	if err != nil {
 		return err
 	}
-	line := planLine{Kind: "plan", Switch: sw.Name, Mode: string(mode), Remove: c.Remove, Add: c.Add, Darkened: c.Remove, NICs: []string{}}
+	line := planLine{Kind: "plan", Switch: sw.Name, Mode: string(mode), Remove: c.Remove, Add: c.Add, NICs: []string{}}
 	if f := a.labFile(); f != nil {
 		line.NICs = append(line.NICs, f.NICsOn(sw.Name, c.Remove.Ports())...)
 	}
@@ -163,7 +163,7 @@ func (a *app) predict(ctx context.Context, name string, want ocs.Map, mode ocs.P
 	}
 	a.printf("%s (%s)\n", sw.Name, mode)
 	t.write(a.out, "  ")
-	a.printf("  blast radius: %d circuits lose their light", c.Remove.Len())
+	a.printf("  blast radius: %s without light", circuits(c.Remove.Len()))
 	if len(line.NICs) > 0 {
 		a.printf(", NICs %s", strings.Join(line.NICs, ", "))
 	}
@@ -176,6 +176,13 @@ func (a *app) predict(ctx context.Context, name string, want ocs.Map, mode ocs.P
 		a.printf("\n  predicted outage of light: %s\n", basis)
 	}
 	return nil
+}
+
+func circuits(n int) string {
+	if n == 1 {
+		return "1 circuit"
+	}
+	return fmt.Sprintf("%d circuits", n)
 }
 
 // nicsAt names the NICs at both ends of a circuit, if any is known.
@@ -204,7 +211,7 @@ func (a *app) predictOutage(sw *lab.Opened, c ocs.Change) (time.Duration, string
 	// Deleting alone is quick: it brings no light.
 	entries = slices.DeleteFunc(entries, func(e history.Entry) bool { return e.Change.Add.Len() == 0 })
 	if ack, n := history.MedianAck(entries, sw.Device); n > 0 {
-		return ack, fmt.Sprintf("the median acknowledgement of %d earlier changes", n), nil
+		return ack, fmt.Sprintf("the median acknowledgement in the history (%d)", n), nil
 	}
 	if f := a.labFile(); f != nil {
 		if s, ok := f.Switch(sw.Name); ok && s.Emulate != nil && s.Emulate.Switching != nil {

@@ -63,7 +63,7 @@ func command(ts *testscript.TestScript, args []string) *exec.Cmd {
 	ts.Check(err)
 	cmd := exec.Command(path, args...)
 	cmd.Dir = ts.Getenv("WORK")
-	for _, k := range []string{"OCSLAB_STATE_DIR", "HOME", "XDG_CONFIG_HOME", "PATH", "OCSLAB_PASSWORD", "OCSLAB_TIMEOUT", "OCSLAB_JSON", "RAIL0_PASSWORD"} {
+	for _, k := range []string{"OCSLAB_STATE_DIR", "HOME", "XDG_CONFIG_HOME", "PATH", "OCSLAB_PASSWORD", "OCSLAB_TIMEOUT", "OCSLAB_JSON", "OCSLAB_MODE", "RAIL0_PASSWORD"} {
 		if v := ts.Getenv(k); v != "" {
 			cmd.Env = append(cmd.Env, k+"="+v)
 		}

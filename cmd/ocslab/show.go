@@ -288,8 +288,8 @@ func (a *app) nicNames(name string) map[ocs.Port]string {
 
 // labFile returns the lab file if a lab is open.
 func (a *app) labFile() *lab.File {
-	if len(a.opened) == 0 {
+	if a.bench == nil {
 		return nil
 	}
-	return a.opened[0].File
+	return a.bench.File
 }
