@@ -62,6 +62,9 @@ type Device struct {
 	subs     []*Subscription
 	truth    truthLog
 	alarms   map[alarmKey]*Alarm
+
+	lightWatches []*lightWatch
+	lightTimers  map[ocs.Port]*time.Timer // by port: light that comes and is watched
 }
 
 // port is the state of one port.
@@ -388,6 +391,7 @@ func (d *Device) shineLocked(n ocs.Port, level float64, now int64) {
 		d.truth.add(fact{Interval: timeline.Point(now), stage: timeline.Light, op: d.ops, port: n})
 	}
 	p.out = p.out.then(segment{now, p.path, level})
+	d.tellLightLocked(n, level, seen, now)
 	d.watchAlarmsLocked(n, seen, now)
 }
 

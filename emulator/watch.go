@@ -1,0 +1,147 @@
+package emulator
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ocslab/ocslab/ocs"
+)
+
+// LightChange is light that leaves at a port and has come, gone or changed.
+type LightChange struct {
+	Port ocs.Port
+	// Power is what it settles at; minus infinity when it is dark.
+	Power ocs.DBm
+	// AtNS is when on the host's axis: of light that goes or changes on a path
+	// that has settled when that began, of light that comes when it has settled, as
+	// in [Device.Truth].
+	AtNS int64
+	// Operation is the number of the matrix operation behind it, or of the last
+	// one before.
+	Operation int
+}
+
+// Lit reports whether there is any light.
+func (c LightChange) Lit() bool { return c.Power.Milliwatts() > 0 }
+
+// WatchLight calls fn, from one goroutine, first for every port that light
+// leaves at and then for each change, in order; changes that are due to mirrors
+// that settle are told when they have. It is called soon after AtNS, never before.
+// fn may call methods of d, but not stop. Calling stop ends it; when stop returns, fn does
+// not run and will not.
+//
+// Without anybody watching, a device has no timers for its light.
+func (d *Device) WatchLight(fn func(LightChange)) (stop func()) {
+	w := &lightWatch{more: make(chan struct{}, 1), end: make(chan struct{}), ended: make(chan struct{})}
+	d.mu.Lock()
+	now := d.nowLocked()
+	for i := range d.ports {
+		p := &d.ports[i]
+		if level := p.out.level(); level > 0 && p.settled <= now {
+			w.tell(LightChange{Port: ocs.Port(i), Power: ocs.Milliwatts(level), AtNS: now, Operation: d.ops})
+		}
+	}
+	if d.lightTimers == nil {
+		d.lightTimers = map[ocs.Port]*time.Timer{}
+	}
+	d.lightWatches = append(d.lightWatches, w)
+	for n := range d.ports { // what is on its way already
+		p := &d.ports[n]
+		if p.settled > now && p.out.level() > 0 && d.lightTimers[ocs.Port(n)] == nil {
+			d.tellLightLocked(ocs.Port(n), p.out.level(), p.settled, now)
+		}
+	}
+	d.mu.Unlock()
+	go w.run(fn)
+	var once sync.Once
+	return func() {
+		once.Do(func() {
+			d.mu.Lock()
+			d.lightWatches = slices.DeleteFunc(d.lightWatches, func(x *lightWatch) bool { return x == w })
+			if len(d.lightWatches) == 0 {
+				for n, t := range d.lightTimers {
+					t.Stop()
+					delete(d.lightTimers, n)
+				}
+			}
+			d.mu.Unlock()
+			close(w.end)
+		})
+		<-w.ended
+	}
+}
+
+// tellLightLocked tells the watches that the light at n goes to level in mW, at a
+// time that may be to come. It replaces what was to come there.
+func (d *Device) tellLightLocked(n ocs.Port, level float64, at, now int64) {
+	if len(d.lightWatches) == 0 {
+		return
+	}
+	if t := d.lightTimers[n]; t != nil {
+		t.Stop()
+		delete(d.lightTimers, n)
+	}
+	c := LightChange{Port: n, Power: ocs.Milliwatts(level), AtNS: at, Operation: d.ops}
+	if at <= now {
+		for _, w := range d.lightWatches {
+			w.tell(c)
+		}
+		return
+	}
+	var t *time.Timer
+	t = time.AfterFunc(time.Duration(at-now), func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.lightTimers[n] == t { // and has not been replaced meanwhile
+			delete(d.lightTimers, n)
+			for _, w := range d.lightWatches {
+				w.tell(c)
+			}
+		}
+	})
+	d.lightTimers[n] = t
+}
+
+// lightWatch hands changes from the device, which must not wait, to a function
+// that may.
+type lightWatch struct {
+	more       chan struct{} // holds one: there is something to tell
+	end, ended chan struct{}
+
+	mu    sync.Mutex // guards queue
+	queue []LightChange
+}
+
+func (w *lightWatch) tell(c LightChange) {
+	w.mu.Lock()
+	w.queue = append(w.queue, c)
+	w.mu.Unlock()
+	select {
+	case w.more <- struct{}{}:
+	default:
+	}
+}
+
+func (w *lightWatch) run(fn func(LightChange)) {
+	defer close(w.ended)
+	for {
+		select {
+		case <-w.end:
+			return
+		case <-w.more:
+		}
+		w.mu.Lock()
+		queue := w.queue
+		w.queue = nil
+		w.mu.Unlock()
+		for _, c := range queue {
+			select {
+			case <-w.end:
+				return
+			default:
+				fn(c)
+			}
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package firmwarenotes
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+)
+
+// Profile is what a NIC does between its fibre and the kernel: how long its
+// firmware takes to report a link after light has come, and to give it up after
+// light has gone.
+type Profile struct {
+	Name string // "connectx-6-dx/autoneg-off": the note's name, a slash, the profile's
+
+	// Debounce is from loss of light until the firmware reports that the link is
+	// down. Light that is back before goes unnoticed.
+	Debounce Span
+	// Detect is from light until the PHY has detected the signal, Train from then
+	// until the firmware reports that the link is up. Auto-negotiation is part of
+	// Train. Light that goes meanwhile starts over.
+	Detect, Train Span
+	// Carrier is from the firmware's report until the driver tells the kernel.
+	Carrier Span
+	// Burst stretches Train when the light comes and goes too often; nil never.
+	Burst *Burst
+	// Refresh is how often the module brings its power readings and flags up to
+	// date, so how old they may be.
+	Refresh time.Duration
+}
+
+// Span is a duration that varies: drawn from a normal distribution of the given
+// median and standard deviation, cut off at Min and Max.
+type Span struct {
+	Median, Spread time.Duration
+	Min, Max       time.Duration // Max 0: none
+}
+
+// Draw returns one such duration.
+func (s Span) Draw(r *rand.Rand) time.Duration {
+	d := s.Median
+	if s.Spread > 0 {
+		d += time.Duration(r.NormFloat64() * float64(s.Spread))
+	}
+	most := time.Duration(math.MaxInt64)
+	if s.Max > 0 {
+		most = s.Max
+	}
+	return min(max(d, s.Min, 0), most)
+}
+
+// Burst is the slowness of firmware whose link is toggled in rapid succession:
+// each link-up beyond Free within Window adds Step to the next Train, up to Most in
+// all.
+type Burst struct {
+	Window     time.Duration
+	Free       int
+	Step, Most time.Duration
+}
+
+// Stretch returns what is added to Train when the link came up at times, in
+// nanoseconds and any order, and is about to at now.
+func (b *Burst) Stretch(times []int64, now int64) time.Duration {
+	if b == nil {
+		return 0
+	}
+	n := 0
+	for _, t := range times {
+		if t > now-int64(b.Window) && t <= now {
+			n++
+		}
+	}
+	return min(time.Duration(max(n-b.Free, 0))*b.Step, b.Most)
+}
