@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/ocslab/ocslab/linkmon/watch"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/timeline"
 )
@@ -17,102 +19,239 @@ import (
 const DefaultPoll = 2 * time.Millisecond
 
 // DefaultPatience is how long a Bench waits for light after the
-// acknowledgement.
-const DefaultPatience = 5 * time.Second
+// acknowledgement, and DefaultLinkPatience for what comes after the light: NICs
+// have been seen to take ten seconds.
+const (
+	DefaultPatience     = 5 * time.Second
+	DefaultLinkPatience = 30 * time.Second
+)
 
-// Bench measures the reconfigurations of one switch. It is used by one
-// goroutine at a time.
+// DefaultHold is how long after the light a link that did not go down is taken to
+// have been held, when there is no traffic that shows it.
+const DefaultHold = time.Second
+
+// Bench measures reconfigurations. It is used by one goroutine at a time.
 type Bench struct {
-	Name   string // of the switch, for marks: the subject "rail0", ports "rail0/33"
-	Host   string // where the marks are taken
+	Host string // where the switches' marks are taken
+	Rigs []*Rig
+
+	Poll     time.Duration // between readings of a meter; 0 is DefaultPoll
+	Patience time.Duration // for light to settle; 0 is DefaultPatience
+
+	// Watch sees what happens to the NICs; nil measures the switches only. The
+	// bench reads all its records.
+	Watch        *watch.Watch
+	Wiring       Wiring        // what hangs on the switches; goes with Watch
+	LinkPatience time.Duration // for NICs and traffic; 0 is DefaultLinkPatience
+	Hold         time.Duration // 0 is DefaultHold
+}
+
+// Rig is a switch on a bench.
+type Rig struct {
+	Name   string // for marks: the subject "rail0", ports "rail0/33"
 	Switch ocs.Switch
 
 	// Meter reads the power monitors. It should have a session of its own: a
 	// switch that acknowledges late answers nothing else on the same one until
 	// it has. Nil measures command and ack only.
-	Meter    ocs.PowerMeter
-	Poll     time.Duration // between readings; 0 is DefaultPoll
-	Patience time.Duration // for light to settle; 0 is DefaultPatience
-	Rule     timeline.SettleRule
+	Meter ocs.PowerMeter
+	Rule  timeline.SettleRule
+
+	// Reconcile brings want about; nil is [ocs.Reconcile] on Switch. A caller that
+	// keeps a record of changes puts it in here.
+	Reconcile func(ctx context.Context, want ocs.Map, policy ocs.Policy) (ocs.Report, error)
+}
+
+// Wiring says which NICs hang on the ports of switches, by full name:
+// "gpu1/ens1f0", "" for none.
+type Wiring interface {
+	Sender(onSwitch string, p ocs.Port) string   // sends into p
+	Receiver(onSwitch string, p ocs.Port) string // receives from p
 }
 
 // Move is one measured reconfiguration.
 type Move struct {
-	Report ocs.Report
-	Marks  []timeline.Mark
+	Reports map[string]ocs.Report // by switch
+	Marks   []timeline.Mark
+	// Notes are gaps in what the sources know, and interfaces that came or went.
+	Notes []watch.Note
+	// Expected are the stages that should have been reached by the subjects.
+	Expected []timeline.Expectation
 	// Unresolved says of what no mark could be made, and why.
 	Unresolved []string
-	// Readings is how often the monitors were read.
+	// Held are the NICs whose link did not go down.
+	Held []string
+	// Readings is how often the power monitors were read.
 	Readings int
 }
 
-// Move brings want about as [ocs.Reconcile] does under policy, and returns the
-// marks of that reconfiguration, which get the given number. With an error the
-// Move holds what was seen until then.
+// Move brings a map for each switch about as [ocs.Reconcile] does under policy, on
+// all switches at once, and returns the marks of that reconfiguration, which get
+// the given number. With an error the Move holds what was seen until then.
 //
 // The command mark spans the system call that wrote the last request byte; the
 // ack mark goes from the first to the last byte of the reply as read here. Of
 // each egress port that is added or removed, dark and light are the intervals
-// in which the monitor says its power crossed; see [timeline.Edges].
-func (b *Bench) Move(ctx context.Context, number int, want ocs.Map, policy ocs.Policy) (Move, error) {
-	var mv Move
-	watched, err := b.watched(ctx, want, policy)
-	if err != nil {
-		return mv, err
-	}
-	w := b.watch(ctx, watched)
-	defer w.stop()
-	if err := w.atLeast(ctx, 3); err != nil { // the level before
-		return mv, err
-	}
-	before := w.levels()
-
-	mv.Report, err = ocs.Reconcile(ctx, b.Switch, want, policy)
-	r := mv.Report.Receipt
-	mark := func(stage timeline.Stage, subject string, at timeline.Interval, source string) {
-		mv.Marks = append(mv.Marks, timeline.Mark{Stage: stage, Subject: subject, Host: b.Host, Interval: at, Source: source, Reconfiguration: number})
-	}
-	axis := timeline.HostAxis()
-	if !r.Sent.IsZero() {
-		mark(timeline.Command, b.Name, axis.Span(r.SendStart, r.Sent), "driver")
-	}
-	if !r.Acked.IsZero() {
-		mark(timeline.Ack, b.Name, axis.Span(r.FirstByte, r.Acked), "driver")
-	}
-	if err != nil || mv.Report.Change.Empty() {
-		return mv, err
-	}
-
-	lit := map[ocs.Port]bool{} // ports where light is to come
-	for c := range mv.Report.Change.Add.All() {
-		lit[c.Egress] = true
-	}
-	err = w.settled(ctx, before, lit, b.Rule, orDefault(b.Patience, DefaultPatience))
-	w.stop()
-	mv.Readings = w.count()
-	if err != nil {
-		return mv, err
-	}
-	for _, p := range watched {
-		subject := fmt.Sprintf("%s/%d", b.Name, p)
-		samples := w.samples(p)
-		if len(samples) == 0 {
-			mv.Unresolved = append(mv.Unresolved, subject+": has no power monitor")
+// in which the monitor says its power crossed; see [timeline.Edges]. The marks of
+// NICs and traffic are those of the Watch. Move returns when every stage that is
+// watched has come back, or patience is over.
+func (b *Bench) Move(ctx context.Context, number int, want map[string]ocs.Map, policy ocs.Policy) (Move, error) {
+	mv := Move{Reports: map[string]ocs.Report{}}
+	runs := make([]*run, 0, len(want))
+	defer func() {
+		for _, r := range runs {
+			r.meter.stop()
+		}
+	}()
+	for _, rig := range b.Rigs {
+		m, ok := want[rig.Name]
+		if !ok {
 			continue
 		}
-		dark, light := timeline.Edges(before[p], samples, b.Rule)
-		if at, known := dark.Interval(); known {
-			mark(timeline.Dark, subject, after(at, axis.NS(r.SendStart)), "opm")
-		} else if !math.IsInf(before[p], -1) && dark.State() != timeline.AlreadyDark {
-			mv.Unresolved = append(mv.Unresolved, subject+": dark: "+dark.State().String())
+		r := &run{rig: rig, want: m}
+		var err error
+		if r.ports, err = rig.watched(ctx, m, policy); err != nil {
+			return mv, err
 		}
-		if at, known := light.Interval(); known {
-			mark(timeline.Light, subject, after(at, axis.NS(r.SendStart)), "opm")
-		} else if lit[p] {
-			mv.Unresolved = append(mv.Unresolved, subject+": light: "+light.State().String())
+		r.meter = rig.watch(ctx, r.ports, orDefault(b.Poll, DefaultPoll))
+		runs = append(runs, r)
+		if err := r.meter.atLeast(ctx, 3); err != nil { // the level before
+			return mv, err
 		}
+		r.before = r.meter.levels()
 	}
-	return mv, nil
+	if len(runs) != len(want) {
+		return mv, fmt.Errorf("the bench has no switch for one of %v", slices.Sorted(maps.Keys(want)))
+	}
+	if b.Watch != nil { // what happened until now is not of this move
+		if err := b.Watch.Flush(ctx); err != nil {
+			return mv, err
+		}
+		b.Watch.Drain()
+	}
+
+	err := each(runs, func(r *run) (err error) {
+		r.report, err = r.rig.reconcile(ctx, r.want, policy)
+		return err
+	})
+	began := int64(math.MaxInt64)
+	axis := timeline.HostAxis()
+	changed := false
+	for _, r := range runs {
+		mv.Reports[r.rig.Name] = r.report
+		mv.Marks = append(mv.Marks, r.commandMarks(b.Host, number)...)
+		if rc := r.report.Receipt; !rc.Sent.IsZero() {
+			began = min(began, axis.NS(rc.SendStart))
+		}
+		changed = changed || !r.report.Change.Empty()
+	}
+	if err != nil || !changed {
+		return mv, err
+	}
+
+	var links *linkWait
+	linked := make(chan error, 1)
+	if b.Watch == nil {
+		linked <- nil
+	} else {
+		links = b.await(runs, began)
+		go func() { linked <- links.wait(ctx, b) }()
+	}
+	err = each(runs, func(r *run) error {
+		defer r.meter.stop()
+		return r.meter.settled(ctx, r.before, r.lit(), r.rig.Rule, orDefault(b.Patience, DefaultPatience))
+	})
+	err = errors.Join(err, <-linked)
+	for _, r := range runs {
+		r.lightMarks(&mv, b.Host, number)
+	}
+	if links != nil {
+		links.marks(&mv, number)
+	}
+	return mv, err
+}
+
+// run is one switch during one move.
+type run struct {
+	rig    *Rig
+	want   ocs.Map
+	ports  []ocs.Port // egress ports that the change touches
+	meter  *meter
+	before map[ocs.Port]float64
+	report ocs.Report
+}
+
+// each calls fn for every run at once.
+func each(runs []*run, fn func(*run) error) error {
+	errs := make([]error, len(runs))
+	var all sync.WaitGroup
+	for i, r := range runs {
+		all.Go(func() { errs[i] = fn(r) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+func (r *Rig) reconcile(ctx context.Context, want ocs.Map, policy ocs.Policy) (ocs.Report, error) {
+	if r.Reconcile != nil {
+		return r.Reconcile(ctx, want, policy)
+	}
+	return ocs.Reconcile(ctx, r.Switch, want, policy)
+}
+
+// commandMarks returns the marks of the wire.
+func (r *run) commandMarks(host string, number int) []timeline.Mark {
+	var marks []timeline.Mark
+	axis, rc := timeline.HostAxis(), r.report.Receipt
+	if !rc.Sent.IsZero() {
+		marks = append(marks, timeline.Mark{Stage: timeline.Command, Subject: r.rig.Name, Host: host,
+			Interval: axis.Span(rc.SendStart, rc.Sent), Source: "driver", Reconfiguration: number})
+	}
+	if !rc.Acked.IsZero() {
+		marks = append(marks, timeline.Mark{Stage: timeline.Ack, Subject: r.rig.Name, Host: host,
+			Interval: axis.Span(rc.FirstByte, rc.Acked), Source: "driver", Reconfiguration: number})
+	}
+	return marks
+}
+
+// lit returns the ports where light is to come.
+func (r *run) lit() map[ocs.Port]bool {
+	lit := map[ocs.Port]bool{}
+	for c := range r.report.Change.Add.All() {
+		lit[c.Egress] = true
+	}
+	return lit
+}
+
+// lightMarks adds what the power monitors saw.
+func (r *run) lightMarks(mv *Move, host string, number int) {
+	mv.Readings += r.meter.count()
+	sent := timeline.HostAxis().NS(r.report.Receipt.SendStart)
+	lit := r.lit()
+	for _, p := range r.ports {
+		subject := fmt.Sprintf("%s/%d", r.rig.Name, p)
+		add := func(stage timeline.Stage, e timeline.Edge, expected bool) {
+			if expected {
+				mv.Expected = append(mv.Expected, timeline.Expectation{Reconfiguration: number, Stage: stage, Subject: subject})
+			}
+			if at, known := e.Interval(); known {
+				mv.Marks = append(mv.Marks, timeline.Mark{Stage: stage, Subject: subject, Host: host,
+					Interval: after(at, sent), Source: "opm", Reconfiguration: number})
+			} else if expected {
+				mv.Unresolved = append(mv.Unresolved, fmt.Sprintf("%s: %s: %s", subject, stage, e.State()))
+			}
+		}
+		samples := r.meter.samples(p)
+		if len(samples) == 0 {
+			if r.rig.Meter != nil {
+				mv.Unresolved = append(mv.Unresolved, subject+": has no power monitor")
+			}
+			continue
+		}
+		dark, light := timeline.Edges(r.before[p], samples, r.rig.Rule)
+		add(timeline.Dark, dark, !math.IsInf(r.before[p], -1) && dark.State() != timeline.AlreadyDark)
+		add(timeline.Light, light, lit[p])
+	}
 }
 
 // after cuts off what lies before the cause: what a command brought about did
@@ -129,210 +268,21 @@ func orDefault(d, def time.Duration) time.Duration {
 }
 
 // watched returns the egress ports that the change will touch.
-func (b *Bench) watched(ctx context.Context, want ocs.Map, policy ocs.Policy) ([]ocs.Port, error) {
-	if b.Meter == nil {
+func (r *Rig) watched(ctx context.Context, want ocs.Map, policy ocs.Policy) ([]ocs.Port, error) {
+	if r.Meter == nil {
 		return nil, nil
 	}
-	r, err := ocs.Preview(ctx, b.Switch, want, policy)
+	p, err := ocs.Preview(ctx, r.Switch, want, policy)
 	if err != nil {
 		return nil, err
 	}
 	var ports []ocs.Port
-	for x := range r.Change.Remove.All() {
+	for x := range p.Change.Remove.All() {
 		ports = append(ports, x.Egress)
 	}
-	for x := range r.Change.Add.All() {
+	for x := range p.Change.Add.All() {
 		ports = append(ports, x.Egress)
 	}
 	slices.Sort(ports)
 	return slices.Compact(ports), nil
-}
-
-// watch reads monitors until it is stopped.
-type watch struct {
-	cancel context.CancelFunc
-	ended  chan struct{}
-	more   chan struct{} // holds one: readings have come
-
-	mu       sync.Mutex // guards what follows
-	readings []ocs.PowerReading
-	err      error
-}
-
-func (b *Bench) watch(ctx context.Context, ports []ocs.Port) *watch {
-	ctx, cancel := context.WithCancel(ctx)
-	w := &watch{cancel: cancel, ended: make(chan struct{}), more: make(chan struct{}, 1)}
-	if len(ports) == 0 {
-		close(w.ended)
-		return w
-	}
-	go func() {
-		defer close(w.ended)
-		pace := time.NewTicker(orDefault(b.Poll, DefaultPoll))
-		defer pace.Stop()
-		for ctx.Err() == nil {
-			r, err := b.Meter.Power(ctx, ports...)
-			w.mu.Lock()
-			if err != nil {
-				w.err = err
-				w.mu.Unlock()
-				return
-			}
-			w.readings = append(w.readings, r)
-			w.mu.Unlock()
-			select {
-			case w.more <- struct{}{}:
-			default:
-			}
-			select {
-			case <-pace.C:
-			case <-ctx.Done():
-			}
-		}
-	}()
-	return w
-}
-
-func (w *watch) stop() {
-	w.cancel()
-	<-w.ended
-}
-
-func (w *watch) count() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.readings)
-}
-
-// age is the time since the first reading.
-func (w *watch) age() time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.readings) == 0 {
-		return 0
-	}
-	return time.Since(w.readings[0].Earliest)
-}
-
-// next waits for another reading; false when none will come.
-func (w *watch) next(ctx context.Context) (bool, error) {
-	select {
-	case <-w.more:
-		return true, nil
-	case <-w.ended:
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		return false, w.err
-	case <-ctx.Done():
-		return false, context.Cause(ctx)
-	}
-}
-
-func (w *watch) atLeast(ctx context.Context, n int) error {
-	for w.count() < n {
-		if ok, err := w.next(ctx); !ok {
-			return err
-		}
-	}
-	return nil
-}
-
-// levels returns the power at each port before the change, in dBm; minus
-// infinity for a port whose monitor is at its floor.
-func (w *watch) levels() map[ocs.Port]float64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	levels := map[ocs.Port]float64{}
-	for _, r := range w.readings {
-		for p, power := range r.Ports {
-			levels[p] = float64(power)
-			if power < ocs.NoLight {
-				levels[p] = math.Inf(-1)
-			}
-		}
-	}
-	return levels
-}
-
-// samples returns the readings of one port.
-func (w *watch) samples(p ocs.Port) []timeline.Sample {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	axis := timeline.HostAxis()
-	var s []timeline.Sample
-	for _, r := range w.readings {
-		if power, ok := r.Ports[p]; ok {
-			s = append(s, timeline.Sample{Interval: axis.Span(r.Earliest, r.Latest), PowerDBm: float64(power)})
-		}
-	}
-	return s
-}
-
-// settled waits until the light of every port in lit is back, and some more so
-// that it can be told to have stayed.
-func (w *watch) settled(ctx context.Context, before map[ocs.Port]float64, lit map[ocs.Port]bool, rule timeline.SettleRule, patience time.Duration) error {
-	began := time.Now()
-	var since time.Time // when all were first seen settled
-	for time.Since(began) < patience {
-		if ok, err := w.next(ctx); !ok {
-			return err
-		}
-		all := true
-		for p := range lit {
-			samples := w.samples(p)
-			if len(samples) == 0 {
-				continue // has no monitor
-			}
-			if _, light := timeline.Edges(before[p], samples, rule); light.State() != timeline.Known {
-				all = false
-			}
-		}
-		switch {
-		case !all:
-			since = time.Time{}
-		case since.IsZero():
-			since = time.Now()
-		case time.Since(since) >= max(3*rule.Averaging, w.age()/3):
-			return nil // as long as timeline.Edges wants it
-		}
-	}
-	return nil
-}
-
-// ErrNoMonitor: none of the ports has a power monitor.
-var ErrNoMonitor = errors.New("none of the ports has a power monitor")
-
-// Quicken sets the averaging of the monitors at ports to the shortest that the
-// device offers, returns what it then is, and a function that puts the former
-// settings back.
-func Quicken(ctx context.Context, meter ocs.PowerMeter, ports ...ocs.Port) (time.Duration, func(context.Context) error, error) {
-	old, err := meter.Monitors(ctx, ports...)
-	if err != nil {
-		return 0, nil, err
-	}
-	if len(old) == 0 {
-		return 0, nil, ErrNoMonitor
-	}
-	restore := func(ctx context.Context) error {
-		var errs []error
-		for _, m := range old {
-			errs = append(errs, meter.SetMonitor(ctx, m))
-		}
-		return errors.Join(errs...)
-	}
-	for _, m := range old {
-		m.Averaging = 1 // nanosecond: rounded up to the first step
-		if err := meter.SetMonitor(ctx, m); err != nil {
-			return 0, nil, errors.Join(err, restore(ctx))
-		}
-	}
-	now, err := meter.Monitors(ctx, ports...)
-	if err != nil {
-		return 0, nil, errors.Join(err, restore(ctx))
-	}
-	var longest time.Duration
-	for _, m := range now {
-		longest = max(longest, m.Averaging)
-	}
-	return longest, restore, nil
 }

@@ -52,9 +52,18 @@ type Emulate struct {
 	Busy      string         `yaml:"busy"` // "takeover" or "deny" busy ports
 }
 
-// Host is a machine with NICs.
+// Host is a machine with NICs. Which machine that is, [Host.Local] says.
 type Host struct {
 	Name string `yaml:"name,required"`
+	// NetNS is the network namespace on this machine that the NICs are in: a name
+	// of ip-netns(8), a path, or pid:N.
+	NetNS string `yaml:"netns"`
+	// Agent is the command that runs ocslab on another machine, such as
+	// [ssh, gpu1, ocslab]. Its time comes over the same connection.
+	Agent []string `yaml:"agent"`
+	// Tree is a directory with class/infiniband and module/, as an emulated host
+	// publishes them, in place of the machine's own.
+	Tree string `yaml:"tree"`
 	NICs []NIC  `yaml:"nics"`
 }
 
@@ -64,7 +73,7 @@ type NIC struct {
 	Name     string  `yaml:"name,required"`
 	Tx       PortRef `yaml:"tx,required"` // the NIC sends into this port
 	Rx       PortRef `yaml:"rx,required"` // and receives from this
-	Firmware string  `yaml:"firmware"`
+	Firmware string  `yaml:"firmware"`    // a profile of package firmwarenotes
 }
 
 // Configuration is what shall be connected; see [File.Config].
@@ -138,6 +147,9 @@ func (c *checker) file() {
 	for i, h := range c.f.Hosts {
 		path := strictyaml.Index("hosts", i)
 		c.name(path+".name", h.Name, hosts)
+		if len(h.Agent) > 0 && (h.NetNS != "" || h.Tree != "") {
+			c.value(path+".agent", "an agent is for another machine, and netns and tree are on this one: want one or the other")
+		}
 		names := map[string]string{}
 		for j := range h.NICs {
 			path, n := strictyaml.Index(path+".nics", j), &h.NICs[j]

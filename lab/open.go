@@ -74,6 +74,9 @@ func New(f *File, opt Options) *Lab {
 	return &Lab{File: f, opt: opt, switches: map[string]*Opened{}}
 }
 
+// Emulated reports whether the switches of the lab are emulated.
+func (l *Lab) Emulated() bool { return l.opt.Emulated }
+
 // Switch returns the switch of that name, opening it if it is not open. The
 // lab keeps it: do not close it.
 func (l *Lab) Switch(ctx context.Context, name string) (*Opened, error) {
@@ -87,43 +90,65 @@ func (l *Lab) Switch(ctx context.Context, name string) (*Opened, error) {
 		return nil, l.File.unknownSwitch(name)
 	}
 	o := &Opened{Name: name}
-	url, opt := s.URL, drivers.Options{Name: name, Password: l.opt.Password, Timeout: l.opt.Timeout}
-	if trace := l.opt.Trace; trace != nil {
-		opt.Trace = func(sent bool, p []byte) { trace(name, sent, p) }
-	}
 	if l.opt.Emulated {
 		if err := l.emulate(ctx, o); err != nil {
 			return nil, err
 		}
-		o.Device = "emulated:" + l.File.key() + "/" + name
-		url, opt.Password = o.Emulated.URL(), secret.New(EmulatedPassword)
-	} else {
-		if s.URL == "" {
-			return nil, fmt.Errorf("switch %s has no url in the lab file: add one, or use --emulated", name)
-		}
-		t, err := drivers.Parse(url)
-		if err != nil {
-			return nil, err
-		}
-		o.Device = t.String()
-		if s.Password != "" {
-			if opt.Password, err = s.Password.Resolve(filepath.Dir(l.File.Path)); err != nil {
-				return nil, fmt.Errorf("password of switch %s: %w", name, err)
-			}
-		} else if opt.Password.IsZero() && t.Loopback() {
-			opt.Password = secret.New(EmulatedPassword)
-		}
 	}
-	sw, err := drivers.Open(ctx, url, opt)
+	sw, device, err := l.session(ctx, s, o.Emulated)
 	if err != nil {
 		if o.Emulated != nil {
 			err = errors.Join(err, o.Emulated.Close())
 		}
 		return nil, err
 	}
+	o.Device = device
 	o.Switch = Interlock(sw, name, l.File.ProtectedPorts(name))
 	l.switches[name] = o
 	return o, nil
+}
+
+// Session opens one more session with a switch, for reading while the first is
+// busy: a switch that acknowledges late answers nothing else until then. The
+// interlock is not around it. The caller closes it.
+func (l *Lab) Session(ctx context.Context, name string) (ocs.Switch, error) {
+	o, err := l.Switch(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	s, _ := l.File.Switch(name)
+	sw, _, err := l.session(ctx, s, o.Emulated)
+	return sw, err
+}
+
+// session opens a session with the switch or, if that is not nil, its
+// emulation, and returns what [Opened.Device] is to be.
+func (l *Lab) session(ctx context.Context, s *Switch, e *Emulated) (_ ocs.Switch, device string, _ error) {
+	url, opt := s.URL, drivers.Options{Name: s.Name, Password: l.opt.Password, Timeout: l.opt.Timeout}
+	if trace := l.opt.Trace; trace != nil {
+		opt.Trace = func(sent bool, p []byte) { trace(s.Name, sent, p) }
+	}
+	if e != nil {
+		device, url, opt.Password = "emulated:"+l.File.key()+"/"+s.Name, e.URL(), secret.New(EmulatedPassword)
+		sw, err := drivers.Open(ctx, url, opt)
+		return sw, device, err
+	}
+	if url == "" {
+		return nil, "", fmt.Errorf("switch %s has no url in the lab file: add one, or use --emulated", s.Name)
+	}
+	t, err := drivers.Parse(url)
+	if err != nil {
+		return nil, "", err
+	}
+	if s.Password != "" {
+		if opt.Password, err = s.Password.Resolve(filepath.Dir(l.File.Path)); err != nil {
+			return nil, "", fmt.Errorf("password of switch %s: %w", s.Name, err)
+		}
+	} else if opt.Password.IsZero() && t.Loopback() {
+		opt.Password = secret.New(EmulatedPassword)
+	}
+	sw, err := drivers.Open(ctx, url, opt)
+	return sw, t.String(), err
 }
 
 // EmulatedPassword is the password of the user admin of emulated switches.

@@ -80,7 +80,7 @@ tl1://admin@192.0.2.10:3082. Start with "ocslab demo".`,
 		return a.settle(cmd)
 	}
 	root.AddCommand(
-		a.demoCommand(), a.emulateCommand(), a.showCommand(),
+		a.demoCommand(), a.measureCommand(), a.watchCommand(), a.emulateCommand(), a.showCommand(),
 		a.connectCommand(), a.disconnectCommand(), a.linkCommand(), a.unlinkCommand(),
 		a.planCommand(), a.applyCommand(),
 		a.undoCommand(), a.historyCommand(), a.snapshotCommand(), a.restoreCommand(),

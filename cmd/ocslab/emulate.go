@@ -17,6 +17,7 @@ import (
 
 func (a *app) emulateCommand() *cobra.Command {
 	var model, name, tl1 string
+	var hosts hostFlags
 	var seed uint64
 	var faults, stuck, dark []string
 	c := &cobra.Command{
@@ -29,13 +30,27 @@ Models: ` + strings.Join(emulator.Models(), ", ") + `,
 or a .yaml file of your own.
 
 Faults on the wire are KIND:VERB[:TIMES[:AFTER]] with KIND one of
-deny, hang, close, ctag, flood, twice; for example --fault close:ENT-PATCH:1.`,
-		Example: "  ocslab emulate --model polatis-6000-32x32 --tl1 127.0.0.1:3082\n  ocslab emulate --lab examples/opus-testbed.yaml --json",
+deny, hang, close, ctag, flood, twice; for example --fault close:ENT-PATCH:1.
+
+With --fabric the hosts of the lab are there, too: network namespaces with real
+interfaces that have carrier where there is light, and pass packets along circuits.
+A lab file is written that leads to all of it, for "ocslab watch", "ocslab measure" and
+"ocslab connect" in other terminals, as if it were real.`,
+		Example: "  ocslab emulate --model polatis-6000-32x32 --tl1 127.0.0.1:3082\n  ocslab emulate --lab examples/opus-testbed.yaml --json\n  ocslab emulate --lab examples/opus-testbed.yaml --fabric --firmware quick",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			list, err := a.emulations(cmd, model, name, seed, tl1)
 			if err != nil {
 				return err
+			}
+			if err := hosts.check(model); err != nil {
+				return err
+			}
+			hosts.options.Seed = seed
+			if hosts.on {
+				if done, err := enter(); done || err != nil {
+					return err
+				}
 			}
 			for _, s := range faults {
 				f, err := tl1server.ParseFault(s)
@@ -54,7 +69,7 @@ deny, hang, close, ctag, flood, twice; for example --fault close:ENT-PATCH:1.`,
 			if err != nil {
 				return err
 			}
-			return a.serve(cmd.Context(), list, func(d *emulator.Device) {
+			return a.serve(cmd.Context(), list, &hosts, func(d *emulator.Device) {
 				d.Stick(stuckPorts...)
 				d.Unlight(darkPorts...)
 			})
@@ -70,6 +85,7 @@ deny, hang, close, ctag, flood, twice; for example --fault close:ENT-PATCH:1.`,
 	f.Uint64Var(&seed, "seed", 0, "seed of all that is random")
 	f.StringArrayVar(&faults, "fault", nil, "`FAULT` on the wire, may be repeated")
 	f.StringArrayVar(&stuck, "stuck", nil, "`PORTS` whose mirrors are jammed")
+	hosts.add(f)
 	f.StringArrayVar(&dark, "dark", nil, "`PORTS` that pass no light")
 	return c
 }
@@ -121,7 +137,7 @@ type readyLine struct {
 }
 
 // serve runs emulated switches until ctx ends.
-func (a *app) serve(ctx context.Context, list []lab.Emulation, prepare func(*emulator.Device)) (err error) {
+func (a *app) serve(ctx context.Context, list []lab.Emulation, hosts *hostFlags, prepare func(*emulator.Device)) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var running []*lab.Emulated
@@ -142,6 +158,13 @@ func (a *app) serve(ctx context.Context, list []lab.Emulation, prepare func(*emu
 			continue
 		}
 		a.printf("%s is a %s at %s\n", r.Device.Name(), r.Device.Personality().Model, r.URL())
+	}
+	if hosts.on {
+		f, err := a.serveHosts(hosts, running)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
 	}
 	a.printf("log in as admin, password %s; Ctrl-C ends\n", lab.EmulatedPassword)
 	var all sync.WaitGroup

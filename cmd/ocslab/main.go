@@ -19,6 +19,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -42,7 +43,10 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
+	var child childError
 	switch {
+	case errors.As(err, &child):
+		return int(child)
 	case err == nil:
 	case !a.started: // cobra did not like the command line
 		err = usageError{err}

@@ -1,0 +1,551 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"github.com/ocslab/ocslab/emulator/fabric"
+	"github.com/ocslab/ocslab/experiment"
+	firmwarenotes "github.com/ocslab/ocslab/firmware-notes"
+	"github.com/ocslab/ocslab/lab"
+	"github.com/ocslab/ocslab/lab/history"
+	"github.com/ocslab/ocslab/linkmon/probe"
+	"github.com/ocslab/ocslab/linkmon/watch"
+	"github.com/ocslab/ocslab/ocs"
+	"github.com/ocslab/ocslab/timeline"
+)
+
+// measureFlags are those of all commands that measure reconfigurations.
+type measureFlags struct {
+	watchFlags
+	repeat, warmups int
+	pace            time.Duration
+	spin, noProbe   bool
+	patience        time.Duration
+	firmware, rung  string
+	seed            uint64
+}
+
+func (m *measureFlags) add(f *pflag.FlagSet, repeat int, firmware string) {
+	m.watchFlags.add(f)
+	f.IntVarP(&m.repeat, "repeat", "n", repeat, "number of reconfigurations")
+	f.IntVar(&m.warmups, "warm-ups", 3, "reconfigurations before them that do not count")
+	f.DurationVar(&m.pace, "pace", probe.DefaultPace, "time between two packets of the probe")
+	f.BoolVar(&m.spin, "spin", false, "pace packets without sleeping: one core, down to 20 µs")
+	f.BoolVar(&m.noProbe, "no-probe", false, "send no traffic")
+	f.DurationVar(&m.patience, "patience", experiment.DefaultLinkPatience, "how long NICs and traffic may take to come back")
+	f.StringVar(&m.firmware, "firmware", firmware, "firmware of all emulated NICs, in place of the lab file's: see ocslab help measure")
+	f.StringVar(&m.rung, "rung", "", "what emulated NICs are: `tap|veth|memory` (default the best there is here)")
+	f.Uint64Var(&m.seed, "seed", 1, "seed of all that is random")
+}
+
+var rungs = map[string]fabric.Rung{"": 0, "tap": fabric.TAP, "veth": fabric.Veth, "memory": fabric.Memory}
+
+// testbed returns how to open the testbed.
+func (m *measureFlags) testbed(configurations []string) (experiment.TestbedOptions, error) {
+	var opt experiment.TestbedOptions
+	rung, ok := rungs[m.rung]
+	switch {
+	case m.repeat < 1 || m.repeat > 100_000:
+		return opt, usagef("-n %d: want 1 to 100000", m.repeat)
+	case m.warmups < 0:
+		return opt, usagef("--warm-ups %d: want 0 or more", m.warmups)
+	case m.pace < probe.MinPace:
+		return opt, usagef("--pace %v: want %v or more", m.pace, probe.MinPace)
+	case m.patience <= 0:
+		return opt, usagef("--patience %v: want a time above zero", m.patience)
+	case !ok:
+		return opt, usagef("--rung %q: want tap, veth or memory", m.rung)
+	}
+	w, err := m.watchFlags.options()
+	if err != nil {
+		return opt, err
+	}
+	w.Probe.Pace, w.Probe.Spin = m.pace, m.spin
+	if m.noProbe {
+		w.Probe.Pace = experiment.Quiet
+	}
+	return experiment.TestbedOptions{
+		Configurations: configurations, Watch: w,
+		Fabric: lab.FabricOptions{Firmware: m.firmware, Seed: m.seed, Rung: rung},
+	}, nil
+}
+
+func (a *app) measureCommand() *cobra.Command {
+	var flags measureFlags
+	var from, to string
+	var accuracy, perNIC bool
+	c := &cobra.Command{
+		Use:   "measure --from CONF --to CONF",
+		Short: "Move between two configurations again and again, and time every stage",
+		Long: `Move a lab between two of its configurations, wait each time until every stage that
+can be watched has come back, and print when that was after the command: median, 95th
+and 99th percentile with confidence bounds, each stage's share, and what could not be
+resolved. Every change is recorded and read back as with "ocslab connect"; at the end
+the circuits are put back as they were.
+
+With --emulated the switches, hosts and NICs are emulated, and --accuracy prints how
+far the marks were from what the emulation did. The firmware of emulated NICs is that
+of the lab file; profiles are ` + strings.Join(firmwarenotes.Names(), ", ") + `.`,
+		Example: "  ocslab --emulated measure --from dp --to pp -n 30 --accuracy\n  ocslab --lab lab.yaml measure --from dp --to pp",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := a.needLab()
+			if err != nil {
+				return err
+			}
+			if from == "" || to == "" || from == to {
+				return usagef("want --from and --to, two of the configurations %s", strings.Join(l.File.ConfigNames(), ", "))
+			}
+			if accuracy && !a.set.Emulated {
+				return usagef("--accuracy goes with --emulated: nobody knows the truth of a real lab")
+			}
+			opt, err := flags.testbed([]string{from, to})
+			if err != nil {
+				return err
+			}
+			if a.set.Emulated {
+				if done, err := enter(); done {
+					return err
+				}
+			}
+			return a.measure(cmd.Context(), l, &flags, opt, accuracy, perNIC)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&from, "from", "", "`CONF`iguration to begin from")
+	f.StringVar(&to, "to", "", "`CONF`iguration to move to")
+	f.BoolVar(&accuracy, "accuracy", false, "print how far the marks are from the truth (emulated labs)")
+	f.BoolVar(&perNIC, "per-nic", false, "print a table of NICs, too")
+	flags.add(f, 30, "")
+	return c
+}
+
+// measurement is what measuring came to.
+type measurement struct {
+	marks, truth []timeline.Mark
+	expected     []timeline.Expectation
+	notes        []watch.Note
+	unresolved   []string
+	held         map[string]int // how often each NIC kept its link
+	moves        int
+	readings     int
+}
+
+// measure measures and prints.
+func (a *app) measure(ctx context.Context, l *lab.Lab, flags *measureFlags, opt experiment.TestbedOptions, accuracy, perNIC bool) (err error) {
+	t, err := experiment.OpenTestbed(ctx, l, opt)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	t.Bench.LinkPatience = flags.patience
+	if err := a.recordMoves(t); err != nil {
+		return err
+	}
+	a.introduce(t, flags, opt.Configurations)
+	restore, err := a.remember(ctx, t)
+	if err != nil {
+		return err
+	}
+	m, err := a.toggle(ctx, t, flags)
+	if ctx.Err() == nil || m.moves > 0 {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		err = errors.Join(err, restore(ctx))
+	}
+	if m.moves == 0 {
+		return err
+	}
+	return errors.Join(err, a.printMeasurement(t, m, flags.seed, accuracy, perNIC))
+}
+
+// recordMoves keeps a record of every change, as all commands do.
+func (a *app) recordMoves(t *experiment.Testbed) error {
+	log, err := a.history()
+	if err != nil {
+		return err
+	}
+	for _, r := range t.Bench.Rigs {
+		o := r.Switch.(*lab.Opened)
+		r.Reconcile = func(ctx context.Context, want ocs.Map, policy ocs.Policy) (ocs.Report, error) {
+			sw := log.Wrap(o, history.Entry{Switch: o.Name, Device: o.Device, Command: commandLine()})
+			report, err := ocs.Reconcile(ctx, sw, want, policy)
+			return report, errors.Join(err, sw.Confirm(report, err))
+		}
+	}
+	return nil
+}
+
+// remember returns what puts the circuits back as they are now, as far as the
+// measurement has moved them.
+func (a *app) remember(ctx context.Context, t *experiment.Testbed) (func(context.Context) error, error) {
+	before := map[string]ocs.Map{}
+	for _, r := range t.Bench.Rigs {
+		m, err := r.Switch.CrossConnects(ctx)
+		if err != nil {
+			return nil, err
+		}
+		before[r.Name] = m
+	}
+	return func(ctx context.Context) error {
+		log, err := a.history()
+		if err != nil {
+			return err
+		}
+		var errs []error
+		for _, r := range t.Bench.Rigs {
+			o := r.Switch.(*lab.Opened)
+			touched := map[ocs.Port]bool{}
+			for _, m := range t.Maps {
+				for c := range m[r.Name].All() {
+					touched[c.Ingress], touched[c.Egress] = true, true
+				}
+			}
+			back := func(have ocs.Map) (ocs.Change, error) {
+				return restoring(before[r.Name], have, touched), nil
+			}
+			if have, err := o.CrossConnects(ctx); err == nil && restoring(before[r.Name], have, touched).Empty() {
+				continue
+			}
+			sw := log.Wrap(o, history.Entry{Switch: o.Name, Device: o.Device, Command: commandLine()})
+			report, err := ocs.Execute(ctx, sw, back)
+			errs = append(errs, err, sw.Confirm(report, err))
+		}
+		return errors.Join(errs...)
+	}, nil
+}
+
+// restoring returns the change from have to before, of circuits with a port that
+// was touched and whose other ports nobody else has taken since.
+func restoring(before, have ocs.Map, touched map[ocs.Port]bool) ocs.Change {
+	var remove, add []ocs.CrossConnect
+	for c := range have.All() {
+		if (touched[c.Ingress] || touched[c.Egress]) && !before.Has(c) {
+			remove = append(remove, c)
+		}
+	}
+	left := have.Minus(ocs.MustMap(remove...))
+	for c := range before.All() {
+		if !have.Has(c) && len(left.Rivals(c)) == 0 {
+			add = append(add, c)
+		}
+	}
+	return ocs.Change{Remove: ocs.MustMap(remove...), Add: ocs.MustMap(add...)}
+}
+
+// introduce says what will be measured, and on what.
+func (a *app) introduce(t *experiment.Testbed, flags *measureFlags, configurations []string) {
+	f := t.Lab.File
+	for _, r := range t.Bench.Rigs {
+		s, _ := f.Switch(r.Name)
+		what := s.URL
+		if o := r.Switch.(*lab.Opened); o.Emulated != nil {
+			what = fmt.Sprintf("an emulated %s at %s", s.Emulate.Model, o.Emulated.URL())
+		}
+		a.printf("%s: %s", r.Name, what)
+		if d := t.Average[r.Name]; d > 0 {
+			a.printf("; power read every %v, averaged over %v", experiment.DefaultPoll, d)
+		}
+		a.printf("\n")
+	}
+	if t.Fabric != nil {
+		a.printf("%s\n", fabricLine(t.Fabric))
+		if why := rungsNotHere(t.Fabric.Rung()); why != nil {
+			fmt.Fprintf(a.err, "ocslab: not as close to real hardware as could be: %v\n", why)
+		}
+	}
+	if t.Watch != nil {
+		a.printf("links: %s", flags.mode())
+		if !flags.noProbe {
+			a.printf("; a packet every %v each way", flags.pace)
+		}
+		a.printf("\n")
+	}
+	for i, m := range t.Maps {
+		for _, r := range t.Bench.Rigs {
+			a.printf("%s: %s %v\n", configurations[i], r.Name, m[r.Name])
+		}
+	}
+	if t.Watch != nil {
+		for _, s := range slices.Concat(t.Sources, t.Watch.Sources()) {
+			if !s.On && s.Name != "sync" {
+				where := s.Subject
+				if where == "" {
+					where = s.Host
+				}
+				fmt.Fprintf(a.err, "ocslab: %s: no %s: %s\n", where, s.Name, s.Why)
+			}
+		}
+	}
+	a.printf("\n")
+}
+
+// fabricLine says what the emulated hosts are.
+func fabricLine(f *fabric.Fabric) string {
+	nics := 0
+	for _, h := range f.Hosts() {
+		nics += len(h.NICs)
+	}
+	return fmt.Sprintf("%d emulated hosts with %d NICs: %v", len(f.Hosts()), nics, f.Rung())
+}
+
+// toggle moves to and fro. What it returns with an error is what was measured
+// until then.
+func (a *app) toggle(ctx context.Context, t *experiment.Testbed, flags *measureFlags) (*measurement, error) {
+	m := &measurement{held: map[string]int{}}
+	show := a.progress()
+	defer show.done()
+	for i := -1 - flags.warmups; i < flags.repeat; i++ {
+		// The first brings the lab from wherever it is to the beginning.
+		to := t.Maps[(i+1)&1] // so that number 0 goes from the first to the second
+		if i < 0 {
+			show.set("warming up")
+		} else {
+			show.set("reconfiguration %d of %d", i+1, flags.repeat)
+		}
+		t.Truth(0) // what was before is of no reconfiguration
+		mv, err := t.Bench.Move(ctx, max(i+1, 0), to, ocs.Update)
+		if err != nil {
+			return m, err
+		}
+		if i < 0 {
+			continue
+		}
+		m.moves++
+		m.marks = append(m.marks, mv.Marks...)
+		m.truth = append(m.truth, t.Truth(i+1)...)
+		m.expected = append(m.expected, mv.Expected...)
+		m.notes = append(m.notes, mv.Notes...)
+		for _, u := range mv.Unresolved {
+			m.unresolved = append(m.unresolved, fmt.Sprintf("reconfiguration %d: %s", i+1, u))
+		}
+		for _, h := range mv.Held {
+			m.held[h]++
+		}
+		m.readings += mv.Readings
+	}
+	return m, nil
+}
+
+// printMeasurement prints all that was found out.
+func (a *app) printMeasurement(t *experiment.Testbed, m *measurement, seed uint64, accuracy, perNIC bool) error {
+	marks, conflicts := timeline.Merge(m.marks)
+	report := timeline.Summarize(stageMarks(marks), timeline.Options{Seed: seed, Expected: m.expected})
+	var accounts []watch.Account
+	if t.Watch != nil {
+		accounts = t.Watch.Accounts()
+	}
+	if a.set.JSON {
+		for _, x := range marks {
+			a.json(x)
+		}
+		for _, n := range m.notes {
+			a.json(n)
+		}
+		if accuracy {
+			for _, x := range timeline.Compare(marks, m.truth) {
+				a.json(x)
+			}
+		}
+	} else {
+		a.printStages(report)
+		a.printf("\n%s\n", strings.Join(timeline.Waterfall{Width: a.width()}.Lines(report), "\n"))
+		if perNIC {
+			a.printf("\n")
+			a.printNICs(marks)
+		}
+		if accuracy {
+			a.printf("\n")
+			a.printAccuracy(timeline.Compare(marks, m.truth))
+		}
+		a.printf("\n%d reconfigurations, all read back as asked; %d power readings\n", m.moves, m.readings)
+	}
+	if t.Watch != nil {
+		a.printAccounts(accounts, t.Watch.Announcements())
+	}
+	a.printRetransmission(report)
+	if a.set.JSON {
+		a.json(report)
+	}
+	a.remarks(m, conflicts, timeline.Check(marks))
+	if missing := watch.Incomplete(accounts); missing != nil {
+		return fmt.Errorf("%w: %w", ocs.ErrVerify, missing)
+	}
+	return nil
+}
+
+// stageMarks leaves out what modules say of light where the switch's monitors say
+// it better: the statistics of a stage should stand on one kind of reading.
+func stageMarks(marks []timeline.Mark) []timeline.Mark {
+	opm := slices.ContainsFunc(marks, func(m timeline.Mark) bool { return m.Source == "opm" })
+	return slices.DeleteFunc(slices.Clone(marks), func(m timeline.Mark) bool { return opm && m.Source == "module" })
+}
+
+// width is that of the terminal.
+func (a *app) width() int {
+	if f, ok := a.out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w >= 60 {
+			return min(w, 120)
+		}
+	}
+	return 100
+}
+
+// printStages prints the table of stages.
+func (a *app) printStages(r timeline.Report) {
+	t := table{align: ".>>>>>>>>"}
+	t.row("stage", "marks", "missing", "median", "95 % bounds", "p95", "bounds", "p99", "share", "known to")
+	bounds := func(e timeline.Estimate) string { return "[" + ms(e.LowNS) + ", " + ms(e.HighNS) + "]" }
+	for _, s := range r.Stages {
+		half := int64(s.Resolution) / 2
+		t.row(string(s.Stage), fmt.Sprint(s.Count), fmt.Sprint(s.Missing), msTo(s.Median.NS, half), bounds(s.Median),
+			msTo(s.P95.NS, half), bounds(s.P95), msTo(s.P99.NS, half)+" "+bounds(s.P99), fmt.Sprintf("%.1f %%", 100*s.Share), "±"+msTo(half, half))
+	}
+	for _, u := range r.Unseen {
+		t.row(string(u.Stage), "0", fmt.Sprint(u.Missing), "never seen")
+	}
+	t.write(a.out, "")
+	a.printf("\nms since the last byte of the command was written; bounds are those of 95 %% confidence; a mark is an\ninterval, known to ± half its width; the share is of the median of the last stage\n")
+}
+
+// nicStages are the columns of the table of NICs.
+var nicStages = []timeline.Stage{
+	timeline.Dark, timeline.TrafficLost, timeline.CarrierDown, timeline.Light, timeline.Firmware, timeline.CarrierUp, timeline.Traffic,
+}
+
+// printNICs prints the median of each stage for each NIC: of traffic, that of the
+// directions that end there.
+func (a *app) printNICs(marks []timeline.Mark) {
+	commands := map[int]timeline.Interval{}
+	for _, m := range marks {
+		if m.Stage == timeline.Command {
+			commands[m.Reconfiguration] = m.Interval
+		}
+	}
+	after := map[string]map[timeline.Stage][]timeline.Interval{}
+	for _, m := range marks {
+		name := m.Subject
+		if _, to, pair := strings.Cut(name, ">"); pair {
+			name = to
+		}
+		command, ok := commands[m.Reconfiguration]
+		if _, isNIC := strings.CutPrefix(name, m.Host+"/"); !ok || !isNIC && m.Source != "probe" || m.Source == "opm" {
+			continue
+		}
+		if after[name] == nil {
+			after[name] = map[timeline.Stage][]timeline.Interval{}
+		}
+		after[name][m.Stage] = append(after[name][m.Stage], m.Sub(command))
+	}
+	t := table{align: ".>>>>>>>"}
+	head := []string{"NIC"}
+	for _, s := range nicStages {
+		head = append(head, string(s))
+	}
+	t.row(head...)
+	var names []string
+	for name := range after {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		row := []string{name}
+		for _, s := range nicStages {
+			cell := "-"
+			if xs := after[name][s]; len(xs) > 0 {
+				q := timeline.Quantile(xs, 0.5)
+				half := int64(q.Width()) / 2
+				cell = msTo(q.Mid(), half) + " ±" + msTo(half, half)
+			}
+			row = append(row, cell)
+		}
+		t.row(row...)
+	}
+	t.write(a.out, "")
+	a.printf("medians in ms; dark and light as the module says; traffic of the direction that ends at the NIC\n")
+}
+
+// printAccuracy prints how far the marks were from the truth.
+func (a *app) printAccuracy(list []timeline.Accuracy) {
+	t := table{align: ".>>>>>>>"}
+	t.row("against the truth", "marks", "hold it", "error p50", "p95", "max", "width p50", "unmatched")
+	for _, x := range list {
+		holds := "-"
+		if x.Stage != timeline.Command && x.Stage != timeline.Ack {
+			holds = fmt.Sprint(x.Inside)
+		}
+		t.row(string(x.Stage), fmt.Sprint(x.Count), holds, ms(x.ErrP50NS), ms(x.ErrP95NS), ms(x.ErrMaxNS), ms(x.WidthP50NS), fmt.Sprint(x.Unmatched))
+	}
+	t.write(a.out, "")
+	a.printf("ms; the error is from the middle of a mark to the middle of the truth. Command and ack are stamped at\nour socket and their truth at the device's, so the difference is the wire.\n")
+}
+
+// printRetransmission says when RDMA would have gone on.
+func (a *app) printRetransmission(r timeline.Report) {
+	i := slices.IndexFunc(r.Stages, func(s timeline.Summary) bool { return s.Stage == timeline.Traffic })
+	if i < 0 || a.set.JSON {
+		return
+	}
+	outage := time.Duration(r.Stages[i].Median.NS)
+	if j := slices.IndexFunc(r.Stages, func(s timeline.Summary) bool { return s.Stage == timeline.TrafficLost }); j >= 0 {
+		outage -= time.Duration(r.Stages[j].Median.NS)
+	}
+	if outage <= 0 {
+		return
+	}
+	a.printf("an RDMA connection with packets lost in an outage of %v", outage.Round(time.Millisecond/10))
+	for _, timeout := range []int{14, 20} {
+		slot, alive, _ := probe.NextSlot(outage, timeout, 7)
+		if alive {
+			a.printf("; with timeout %d it goes on after %v", timeout, slot.Round(time.Millisecond/10))
+		} else {
+			a.printf("; with timeout %d it has failed", timeout)
+		}
+	}
+	a.printf(" (ConnectX-6 defaults, retry 7)\n")
+}
+
+// remarks tells on stderr what does not fit.
+func (a *app) remarks(m *measurement, conflicts []timeline.Conflict, violations []timeline.Violation) {
+	for _, c := range conflicts {
+		fmt.Fprintf(a.err, "ocslab: %v\n", c)
+	}
+	for _, v := range violations {
+		fmt.Fprintf(a.err, "ocslab: %v\n", v)
+	}
+	for _, u := range m.unresolved {
+		fmt.Fprintf(a.err, "ocslab: not resolved: %s\n", u)
+	}
+	for _, n := range m.notes {
+		if n.Kind == watch.Gap {
+			fmt.Fprintf(a.err, "ocslab: gap: %s %s\n", n.Subject, n.Text)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.held)) {
+		a.printf("%s kept its link in %d of %d reconfigurations\n", name, m.held[name], m.moves)
+	}
+}
+
+// ms writes nanoseconds as milliseconds.
+func ms(ns int64) string { return msTo(ns, 0) }
+
+// msTo writes a time that is known to within half, with the digits that are
+// worth it: down to microseconds at most.
+func msTo(ns, half int64) string {
+	digits := 3
+	for unit := int64(10 * time.Microsecond); half >= unit && digits > 1; unit *= 10 {
+		digits--
+	}
+	return fmt.Sprintf("%.*f", digits, float64(ns)/float64(time.Millisecond))
+}

@@ -1,0 +1,237 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ocslab/ocslab/linkmon/probe"
+	"github.com/ocslab/ocslab/linkmon/watch"
+	"github.com/ocslab/ocslab/ocs"
+	"github.com/ocslab/ocslab/timeline"
+)
+
+// linkWait collects what happens to NICs and traffic after a change, until all
+// that should come has come.
+type linkWait struct {
+	began int64            // when the command was sent
+	acked time.Time        // when the last switch had acknowledged
+	lit   map[string]*link // NICs that light is to come to, by name
+	gone  map[string]bool  // flows that lose their circuit: whether that was seen
+	come  map[string]bool  // flows that get one: whether traffic was seen
+
+	seen     []timeline.Mark
+	notes    []watch.Note
+	covers   func(timeline.Stage, string) bool
+	hold     time.Duration
+	patience time.Duration
+}
+
+// link is what is known of one NIC.
+type link struct {
+	wentDown bool
+	up       bool // the last that was seen of its carrier, after it went down
+	reached  map[timeline.Stage]bool
+	flows    []string // that need this link and are to come
+}
+
+// await returns what the change of runs means for NICs and traffic.
+func (b *Bench) await(runs []*run, began int64) *linkWait {
+	w := &linkWait{
+		began: began, lit: map[string]*link{}, gone: map[string]bool{}, come: map[string]bool{},
+		covers: b.Watch.Covers, hold: orDefault(b.Hold, DefaultHold), patience: orDefault(b.LinkPatience, DefaultLinkPatience),
+	}
+	for _, r := range runs {
+		if at := r.report.Receipt.Acked; at.After(w.acked) {
+			w.acked = at
+		}
+		for c := range r.report.Change.Remove.All() {
+			if f, ok := b.flow(r.rig.Name, c); ok && w.covers(timeline.TrafficLost, f.String()) {
+				w.gone[f.String()] = false
+			}
+		}
+		for c := range r.report.Change.Add.All() {
+			if to := b.Wiring.Receiver(r.rig.Name, c.Egress); to != "" {
+				w.lit[to] = &link{reached: map[timeline.Stage]bool{}}
+			}
+		}
+	}
+	for _, r := range runs {
+		for c := range r.report.Change.Add.All() {
+			f, ok := b.flow(r.rig.Name, c)
+			name := f.String()
+			if !ok || !w.covers(timeline.Traffic, name) {
+				continue
+			}
+			w.come[name] = false
+			for _, end := range []string{f.From, f.To} {
+				if l := w.lit[end]; l != nil {
+					l.flows = append(l.flows, name)
+				}
+			}
+		}
+	}
+	return w
+}
+
+// flow returns the traffic that a cross-connect carries, if it joins two NICs.
+func (b *Bench) flow(onSwitch string, c ocs.CrossConnect) (probe.Flow, bool) {
+	f := probe.Flow{From: b.Wiring.Sender(onSwitch, c.Ingress), To: b.Wiring.Receiver(onSwitch, c.Egress)}
+	return f, f.From != "" && f.To != ""
+}
+
+// wait reads records until nothing is missing any more or patience is over.
+func (w *linkWait) wait(ctx context.Context, b *Bench) error {
+	ctx, cancel := context.WithDeadlineCause(ctx, w.acked.Add(w.patience), errPatience)
+	defer cancel()
+	for {
+		// A held link is told by time when there is no traffic, so look again then.
+		look, stop := context.WithTimeoutCause(ctx, w.hold/4, errLook)
+		records, err := b.Watch.Next(look)
+		stop()
+		w.take(records)
+		switch {
+		case err != nil && errors.Is(context.Cause(ctx), errPatience):
+			return nil // what is missing is told as unresolved
+		case err != nil && ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil && !errors.Is(context.Cause(look), errLook):
+			return err
+		}
+		if w.complete(time.Now()) {
+			err := b.Watch.Flush(ctx)
+			w.take(b.Watch.Drain())
+			if err != nil || w.complete(time.Now()) { // and has not gone again
+				return err
+			}
+		}
+	}
+}
+
+var (
+	errPatience = errors.New("patience is over")
+	errLook     = errors.New("time to look")
+)
+
+// take enters records.
+func (w *linkWait) take(records []watch.Record) {
+	for _, r := range records {
+		if r.Note != nil {
+			w.notes = append(w.notes, *r.Note)
+			continue
+		}
+		m := *r.Mark
+		if m.Latest < w.began {
+			continue // of what was before
+		}
+		w.seen = append(w.seen, m)
+		switch m.Stage {
+		case timeline.TrafficLost:
+			if _, ok := w.gone[m.Subject]; ok {
+				w.gone[m.Subject] = true
+			}
+		case timeline.Traffic:
+			if _, ok := w.come[m.Subject]; ok {
+				w.come[m.Subject] = true
+			}
+		}
+		l := w.lit[m.Subject]
+		if l == nil {
+			continue
+		}
+		l.reached[m.Stage] = true
+		switch {
+		case m.Source == "netlink" || m.Source == "netlink+bpf": // tells late what the counters told
+		case m.Stage == timeline.CarrierDown:
+			l.wentDown, l.up = true, false
+			l.reached[timeline.Firmware] = false
+		case m.Stage == timeline.CarrierUp:
+			l.up = true
+		}
+	}
+}
+
+// returning are the stages in which a link that went down comes back.
+var returning = []timeline.Stage{timeline.Light, timeline.Firmware, timeline.CarrierUp}
+
+// complete reports whether all that is watched has come back by now.
+func (w *linkWait) complete(now time.Time) bool {
+	for _, seen := range w.gone {
+		if !seen {
+			return false
+		}
+	}
+	for _, seen := range w.come {
+		if !seen {
+			return false
+		}
+	}
+	for name, l := range w.lit {
+		if l.wentDown && !l.up || len(w.missing(name, l)) > 0 {
+			return false
+		}
+		if !l.wentDown && len(l.flows) == 0 && w.covers(timeline.CarrierUp, name) && now.Sub(w.acked) < w.hold {
+			return false // it may still go down
+		}
+	}
+	return true
+}
+
+// missing returns the stages that a NIC has not reached and should.
+func (w *linkWait) missing(name string, l *link) []timeline.Stage {
+	var stages []timeline.Stage
+	for _, s := range returning {
+		switch {
+		case !l.wentDown || !w.covers(s, name) || l.reached[s]:
+		case s == timeline.Light && !l.reached[timeline.Dark]: // too short for this module to show
+		default:
+			stages = append(stages, s)
+		}
+	}
+	return stages
+}
+
+// marks adds what was seen to a move.
+func (w *linkWait) marks(mv *Move, number int) {
+	for _, m := range w.seen {
+		m.Reconfiguration = number
+		if _, ours := w.gone[m.Subject]; ours && m.Stage == timeline.TrafficLost {
+			m.Interval = after(m.Interval, w.began) // the last packet before may be older
+		}
+		mv.Marks = append(mv.Marks, m)
+	}
+	mv.Notes = w.notes
+	expect := func(stage timeline.Stage, subject string, reached bool) {
+		mv.Expected = append(mv.Expected, timeline.Expectation{Reconfiguration: number, Stage: stage, Subject: subject})
+		if !reached {
+			mv.Unresolved = append(mv.Unresolved, fmt.Sprintf("%s: %s: not within %v", subject, stage, w.patience))
+		}
+	}
+	for name, l := range w.lit {
+		if !l.wentDown {
+			if w.covers(timeline.CarrierDown, name) {
+				mv.Held = append(mv.Held, name)
+			}
+			continue
+		}
+		expect(timeline.CarrierDown, name, true)
+		for _, s := range returning {
+			if w.covers(s, name) {
+				expect(s, name, l.reached[s])
+			}
+		}
+		if l.reached[timeline.CarrierUp] && !l.up {
+			mv.Unresolved = append(mv.Unresolved, fmt.Sprintf("%s: its carrier came and went again", name))
+		}
+	}
+	for name, seen := range w.gone {
+		expect(timeline.TrafficLost, name, seen)
+	}
+	for name, seen := range w.come {
+		expect(timeline.Traffic, name, seen)
+	}
+	slices.Sort(mv.Held)
+	slices.Sort(mv.Unresolved)
+}

@@ -1,0 +1,201 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/ocslab/ocslab/ocs"
+	"github.com/ocslab/ocslab/timeline"
+)
+
+// meter reads the monitors of a switch until it is stopped.
+type meter struct {
+	cancel context.CancelFunc
+	ended  chan struct{}
+	more   chan struct{} // holds one: readings have come
+
+	mu       sync.Mutex // guards what follows
+	readings []ocs.PowerReading
+	err      error
+}
+
+func (r *Rig) watch(ctx context.Context, ports []ocs.Port, poll time.Duration) *meter {
+	ctx, cancel := context.WithCancel(ctx)
+	m := &meter{cancel: cancel, ended: make(chan struct{}), more: make(chan struct{}, 1)}
+	if len(ports) == 0 {
+		close(m.ended)
+		return m
+	}
+	go func() {
+		defer close(m.ended)
+		pace := time.NewTicker(poll)
+		defer pace.Stop()
+		for ctx.Err() == nil {
+			power, err := r.Meter.Power(ctx, ports...)
+			m.mu.Lock()
+			if err != nil {
+				m.err = err
+				m.mu.Unlock()
+				return
+			}
+			m.readings = append(m.readings, power)
+			m.mu.Unlock()
+			select {
+			case m.more <- struct{}{}:
+			default:
+			}
+			select {
+			case <-pace.C:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return m
+}
+
+func (m *meter) stop() {
+	m.cancel()
+	<-m.ended
+}
+
+func (m *meter) count() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.readings)
+}
+
+// age is the time since the first reading.
+func (m *meter) age() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.readings) == 0 {
+		return 0
+	}
+	return time.Since(m.readings[0].Earliest)
+}
+
+// next waits for another reading; false when none will come.
+func (m *meter) next(ctx context.Context) (bool, error) {
+	select {
+	case <-m.more:
+		return true, nil
+	case <-m.ended:
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return false, m.err
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+}
+
+func (m *meter) atLeast(ctx context.Context, n int) error {
+	for m.count() < n {
+		if ok, err := m.next(ctx); !ok {
+			return err
+		}
+	}
+	return nil
+}
+
+// levels returns the power at each port before the change, in dBm; minus
+// infinity for a port whose monitor is at its floor.
+func (m *meter) levels() map[ocs.Port]float64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	levels := map[ocs.Port]float64{}
+	for _, r := range m.readings {
+		for p, power := range r.Ports {
+			levels[p] = float64(power)
+			if power < ocs.NoLight {
+				levels[p] = math.Inf(-1)
+			}
+		}
+	}
+	return levels
+}
+
+// samples returns the readings of one port.
+func (m *meter) samples(p ocs.Port) []timeline.Sample {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	axis := timeline.HostAxis()
+	var s []timeline.Sample
+	for _, r := range m.readings {
+		if power, ok := r.Ports[p]; ok {
+			s = append(s, timeline.Sample{Interval: axis.Span(r.Earliest, r.Latest), PowerDBm: float64(power)})
+		}
+	}
+	return s
+}
+
+// settled waits until the light of every port in lit is back, and some more so
+// that it can be told to have stayed.
+func (m *meter) settled(ctx context.Context, before map[ocs.Port]float64, lit map[ocs.Port]bool, rule timeline.SettleRule, patience time.Duration) error {
+	began := time.Now()
+	var since time.Time // when all were first seen settled
+	for time.Since(began) < patience {
+		if ok, err := m.next(ctx); !ok {
+			return err
+		}
+		all := true
+		for p := range lit {
+			samples := m.samples(p)
+			if len(samples) == 0 {
+				continue // has no monitor
+			}
+			if _, light := timeline.Edges(before[p], samples, rule); light.State() != timeline.Known {
+				all = false
+			}
+		}
+		switch {
+		case !all:
+			since = time.Time{}
+		case since.IsZero():
+			since = time.Now()
+		case time.Since(since) >= max(3*rule.Averaging, m.age()/3):
+			return nil // as long as timeline.Edges wants it
+		}
+	}
+	return nil
+}
+
+// ErrNoMonitor: none of the ports has a power monitor.
+var ErrNoMonitor = errors.New("none of the ports has a power monitor")
+
+// Quicken sets the averaging of the monitors at ports to the shortest that the
+// device offers, returns what it then is, and a function that puts the former
+// settings back.
+func Quicken(ctx context.Context, meter ocs.PowerMeter, ports ...ocs.Port) (time.Duration, func(context.Context) error, error) {
+	old, err := meter.Monitors(ctx, ports...)
+	if err != nil {
+		return 0, nil, err
+	}
+	if len(old) == 0 {
+		return 0, nil, ErrNoMonitor
+	}
+	restore := func(ctx context.Context) error {
+		var errs []error
+		for _, m := range old {
+			errs = append(errs, meter.SetMonitor(ctx, m))
+		}
+		return errors.Join(errs...)
+	}
+	for _, m := range old {
+		m.Averaging = 1 // nanosecond: rounded up to the first step
+		if err := meter.SetMonitor(ctx, m); err != nil {
+			return 0, nil, errors.Join(err, restore(ctx))
+		}
+	}
+	now, err := meter.Monitors(ctx, ports...)
+	if err != nil {
+		return 0, nil, errors.Join(err, restore(ctx))
+	}
+	var longest time.Duration
+	for _, m := range now {
+		longest = max(longest, m.Averaging)
+	}
+	return longest, restore, nil
+}

@@ -1,0 +1,331 @@
+package watch
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ocslab/ocslab/timeline"
+)
+
+const (
+	agentFirst = 32               // exchanges of clock readings at the start, back to back
+	agentEvery = time.Second      // between two later ones
+	agentStart = 20 * time.Second // for the first answer: ssh may be slow
+	agentGrace = 3 * time.Second  // for it to end when its input has
+	agentQuiet = 5 * time.Second  // without an answer: the host is out of reach
+	agentLine  = 1 << 20          // bytes in a line at most
+)
+
+// agent is ocslab on another machine.
+type agent struct {
+	w     *Watch
+	host  *Host
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	clock Clock
+	tail  *tail // of what it wrote to its standard error
+	ended chan struct{}
+
+	write sync.Mutex // held while a line is written
+
+	mu      sync.Mutex // guards what follows
+	id      int
+	waiting map[int]chan reply
+	closing bool
+	account Account // as it was at the last flush
+	err     error   // why it ended
+}
+
+// reply is an answer of an agent.
+type reply struct {
+	its      int64 // its clock, of a clock reading
+	received int64 // ours
+}
+
+// question is a line to an agent, and its answer.
+type question struct {
+	Kind string `json:"kind"` // "clock" or "flush"
+	ID   int    `json:"id"`
+	AtNS int64  `json:"at_ns,omitempty"`
+}
+
+// startAgent runs the agent of h and waits until its clock is known.
+func (w *Watch) startAgent(ctx context.Context, h *Host) (*agent, error) {
+	args := append(h.Agent[1:len(h.Agent):len(h.Agent)], "watch", "--json", "--agent", "--host", h.Name)
+	if w.opt.Poll > 0 {
+		args = append(args, "--poll", w.opt.Poll.String())
+	}
+	for flag, on := range map[string]bool{"--tight": w.opt.Tight, "--sync": w.opt.Sync, "--netlink-only": w.opt.NoCounters} {
+		if on {
+			args = append(args, flag)
+		}
+	}
+	if w.opt.Optics != 0 {
+		args = append(args, "--optics", w.opt.Optics.String())
+	}
+	args = append(args, h.Interfaces...)
+	a := &agent{w: w, host: h, tail: &tail{}, ended: make(chan struct{}), waiting: map[int]chan reply{}}
+	a.cmd = exec.Command(h.Agent[0], args...)
+	a.cmd.Stderr = a.tail
+	a.cmd.WaitDelay = agentGrace
+	ownGroup(a.cmd) // Ctrl-C is for us: we end it
+	var out io.ReadCloser
+	var err error
+	if a.in, err = a.cmd.StdinPipe(); err == nil {
+		out, err = a.cmd.StdoutPipe()
+	}
+	if err == nil {
+		err = a.cmd.Start()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("agent of host %s: %w", h.Name, err)
+	}
+	go a.read(out)
+	ctx, cancel := context.WithTimeout(ctx, agentStart)
+	defer cancel()
+	for range agentFirst {
+		if err := a.exchange(ctx); err != nil {
+			return nil, errors.Join(fmt.Errorf("agent of host %s (%s): %w", h.Name, strings.Join(h.Agent, " "), err), a.close())
+		}
+	}
+	w.source(Source{Host: h.Name, Name: "agent", On: true, Why: strings.Join(h.Agent, " ")})
+	w.readers.Go(a.keepTime)
+	return a, nil
+}
+
+// keepTime goes on to compare clocks.
+func (a *agent) keepTime() {
+	pace := time.NewTicker(agentEvery)
+	defer pace.Stop()
+	lost := false
+	for {
+		select {
+		case <-a.ended:
+			return
+		case <-pace.C:
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), agentQuiet)
+		from := timeline.HostAxis().NS(time.Now())
+		err := a.exchange(ctx)
+		cancel()
+		if err != nil && !lost && !a.isClosing() {
+			a.gap(timeline.Between(from, timeline.HostAxis().NS(time.Now())), fmt.Sprintf("no answer from the agent of host %s: %v", a.host.Name, err))
+		}
+		lost = err != nil
+	}
+}
+
+// exchange learns from one reading of the other clock.
+func (a *agent) exchange(ctx context.Context) error {
+	sent := timeline.HostAxis().NS(time.Now())
+	r, err := a.ask(ctx, "clock")
+	if err != nil {
+		return err
+	}
+	if !a.clock.Add(sent, r.its, r.received) {
+		a.gap(timeline.Between(sent, r.received), fmt.Sprintf("the clock of host %s or ours jumped", a.host.Name))
+	}
+	return nil
+}
+
+// flush returns when the agent has written all that was before.
+func (a *agent) flush(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, agentQuiet)
+	defer cancel()
+	if _, err := a.ask(ctx, "flush"); err != nil {
+		return fmt.Errorf("agent of host %s: %w", a.host.Name, err)
+	}
+	return nil
+}
+
+func (a *agent) ask(ctx context.Context, kind string) (reply, error) {
+	answer := make(chan reply, 1)
+	a.mu.Lock()
+	a.id++
+	id := a.id
+	a.waiting[id] = answer
+	a.mu.Unlock()
+	defer func() {
+		a.mu.Lock()
+		delete(a.waiting, id)
+		a.mu.Unlock()
+	}()
+	line, err := json.Marshal(question{Kind: kind, ID: id})
+	if err != nil {
+		return reply{}, err
+	}
+	a.write.Lock()
+	_, err = a.in.Write(append(line, '\n'))
+	a.write.Unlock()
+	if err != nil {
+		select { // what it said last tells more
+		case <-a.ended:
+			return reply{}, a.failure()
+		case <-ctx.Done():
+		}
+		return reply{}, err
+	}
+	select {
+	case r := <-answer:
+		return r, nil
+	case <-a.ended:
+		return reply{}, a.failure()
+	case <-ctx.Done():
+		return reply{}, context.Cause(ctx)
+	}
+}
+
+// read takes in what the agent writes until it ends.
+func (a *agent) read(out io.Reader) {
+	defer close(a.ended)
+	lines := bufio.NewScanner(out)
+	lines.Buffer(make([]byte, 64<<10), agentLine)
+	for lines.Scan() {
+		received := timeline.HostAxis().NS(time.Now())
+		a.line(lines.Bytes(), received)
+	}
+	err := errors.Join(lines.Err(), a.cmd.Wait())
+	a.mu.Lock()
+	a.err = err
+	a.mu.Unlock()
+	if !a.isClosing() {
+		now := timeline.HostAxis().NS(time.Now())
+		a.gap(timeline.Point(now), fmt.Sprintf("the agent of host %s ended: %v", a.host.Name, a.failure()))
+		for _, s := range a.w.Sources() {
+			if s.Host == a.host.Name {
+				s.On, s.Why = false, "the agent ended"
+				a.w.source(s)
+			}
+		}
+	}
+}
+
+func (a *agent) line(data []byte, received int64) {
+	var q struct {
+		question
+		Error   string `json:"error"`
+		Source  Source
+		Account Account
+	}
+	err := json.Unmarshal(data, &q)
+	switch {
+	case err != nil:
+	case q.Kind == "source":
+		err = json.Unmarshal(data, &q.Source)
+	case q.Kind == "account":
+		err = json.Unmarshal(data, &q.Account)
+	}
+	if err != nil {
+		a.gap(timeline.Point(received), fmt.Sprintf("the agent of host %s wrote %.60q, which is no JSON line", a.host.Name, data))
+		return
+	}
+	switch q.Kind {
+	case "clock", "flush":
+		a.mu.Lock()
+		answer := a.waiting[q.ID]
+		a.mu.Unlock()
+		if answer != nil {
+			answer <- reply{q.AtNS, received}
+		}
+	case "account":
+		a.mu.Lock()
+		a.account = q.Account
+		a.mu.Unlock()
+	case "source":
+		a.w.source(q.Source)
+	case "error":
+		a.tail.Write([]byte(q.Error))
+	case "mark", string(Gap), string(Link):
+		var r Record
+		if err := json.Unmarshal(data, &r); err != nil {
+			a.gap(timeline.Point(received), fmt.Sprintf("agent of host %s: %v", a.host.Name, err))
+			return
+		}
+		at := &timeline.Interval{}
+		if r.Mark != nil {
+			at = &r.Mark.Interval
+		} else {
+			at = &r.Note.Interval
+		}
+		here, ok := a.clock.Here(*at, received)
+		if !ok {
+			a.gap(timeline.Point(received), fmt.Sprintf("a record of host %s before its clock was known", a.host.Name))
+			return
+		}
+		*at = here
+		a.w.add(r)
+	}
+}
+
+func (a *agent) gap(at timeline.Interval, text string) {
+	a.w.add(Record{Note: &Note{Kind: Gap, Host: a.host.Name, Interval: at, Source: "agent", Text: text}})
+}
+
+func (a *agent) isClosing() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.closing
+}
+
+// failure says why it ended.
+func (a *agent) failure() error {
+	a.mu.Lock()
+	err := a.err
+	a.mu.Unlock()
+	if said := a.tail.String(); said != "" {
+		return fmt.Errorf("it said: %s", said)
+	}
+	if err == nil {
+		return errors.New("it ended")
+	}
+	return err
+}
+
+// close ends the agent: its input ends, and so should it.
+func (a *agent) close() error {
+	a.mu.Lock()
+	if a.closing {
+		a.mu.Unlock()
+		return nil
+	}
+	a.closing = true
+	a.mu.Unlock()
+	a.in.Close()
+	select {
+	case <-a.ended:
+	case <-time.After(agentGrace):
+		a.cmd.Process.Signal(os.Kill)
+		<-a.ended
+	}
+	return nil
+}
+
+// tail keeps the end of a text.
+type tail struct {
+	mu   sync.Mutex // guards text
+	text []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	const most = 500
+	t.text = append(t.text, p...)
+	t.text = t.text[max(len(t.text)-most, 0):]
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(string(t.text))
+}

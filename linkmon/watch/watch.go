@@ -1,0 +1,394 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ocslab/ocslab/linkmon"
+	"github.com/ocslab/ocslab/linkmon/optics"
+	"github.com/ocslab/ocslab/linkmon/phy"
+	"github.com/ocslab/ocslab/linkmon/probe"
+	"github.com/ocslab/ocslab/timeline"
+)
+
+// DefaultFirmware is the time between two readings of the state that firmware
+// reports. One takes a few microseconds a port.
+const DefaultFirmware = time.Millisecond
+
+// DefaultOptics is the time between two readings of an emulated module. Real ones
+// take longer, and disturb what is measured; see [Options.Optics].
+const DefaultOptics = 5 * time.Millisecond
+
+// Options say what is watched, and how.
+type Options struct {
+	Hosts []Host
+
+	// Of package linkmon: time between sweeps of the carrier counters, sweeps
+	// without pause, and forcing the kernel to announce changes at once.
+	Poll        time.Duration
+	Tight, Sync bool
+	NoCounters  bool
+
+	// Firmware is the time between two readings of the ports' state; 0 is
+	// DefaultFirmware, below 0 is never.
+	Firmware time.Duration
+	// Optics is the time between two readings of the modules; 0 is DefaultOptics
+	// where a host has a Tree and else never, since reading a real module through
+	// ethtool holds the lock that link events of all interfaces need. Below 0 is
+	// never.
+	Optics time.Duration
+
+	// Reasons asks drivers through ethtool why a link is down, each time its carrier
+	// has gone. That takes the lock that link events of all interfaces need.
+	Reasons bool
+	// Kmsg reads what drivers log of the links of this machine's own interfaces.
+	Kmsg bool
+
+	// Probe is the traffic between NICs of this machine's hosts; without flows
+	// there is none.
+	Probe probe.Options
+}
+
+// Host is a set of interfaces in one network namespace of this machine, or those
+// of another machine.
+type Host struct {
+	linkmon.Host
+
+	// Tree is a directory with class/infiniband and module/NIC/eeprom in place of the
+	// machine's own, as emulated hosts publish them.
+	Tree string
+	// Lag is how old the values of a module may be; 0 is DefaultLag.
+	Lag time.Duration
+
+	// Agent is the command that runs ocslab on another machine, such as
+	// ["ssh", "gpu1", "ocslab"]; the host's NS, Counters and Tree are then of no
+	// meaning here.
+	Agent []string
+}
+
+// DefaultLag is how long a module may take to bring its readings up to date
+// (SFF-8636 section 6.2.3 and the data sheets: flags within 100 ms).
+const DefaultLag = 100 * time.Millisecond
+
+// Watch watches hosts. It is safe for concurrent use, but records are for one
+// reader.
+type Watch struct {
+	opt     Options
+	monitor *linkmon.Monitor // nil when every host is another machine
+	probe   *probe.Probe     // nil without flows
+	agents  []*agent
+	hosts   map[string]*Host // those of this machine, by name
+	ports   *ports
+	stop    context.CancelFunc
+	readers sync.WaitGroup // everything that adds records
+
+	mu      sync.Mutex // guards what follows
+	queue   []Record
+	more    chan struct{} // closed and replaced when the queue grows or ends
+	ended   bool          // nothing will be added
+	err     error         // why it ended early
+	sources []Source
+	heard   []Announcement
+	opened  map[string]context.CancelFunc // samplers of modules, by subject
+	reasons map[string]*phy.Ethtool       // whom to ask, by subject
+}
+
+// Source is something that is watched, or why it is not.
+type Source struct {
+	Host    string `json:"host"`
+	Subject string `json:"subject,omitempty"` // one interface or flow, or "" for all of the host
+	Name    string `json:"source"`
+	On      bool   `json:"on"`
+	Why     string `json:"why,omitempty"` // for people: one sentence
+}
+
+// Announcement is how late the kernel announced a transition of carrier to those who
+// listen to it.
+type Announcement struct {
+	Subject string
+	Late    timeline.Interval // from the transition to the announcement
+}
+
+// Start begins to watch. The context bounds the start only; call Close to end.
+func Start(ctx context.Context, opt Options) (w *Watch, err error) {
+	run, stop := context.WithCancel(context.WithoutCancel(ctx))
+	w = &Watch{
+		opt: opt, stop: stop, more: make(chan struct{}),
+		hosts: map[string]*Host{}, ports: newPorts(orDefault(opt.Firmware, DefaultFirmware)), opened: map[string]context.CancelFunc{}, reasons: map[string]*phy.Ethtool{},
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.Close())
+			w = nil
+		}
+	}()
+	var local []linkmon.Host
+	for i := range opt.Hosts {
+		h := &opt.Hosts[i]
+		if len(h.Agent) > 0 {
+			a, err := w.startAgent(ctx, h)
+			if err != nil {
+				return w, err
+			}
+			w.agents = append(w.agents, a)
+			continue
+		}
+		local = append(local, h.Host)
+		w.hosts[h.Name] = h
+	}
+	if len(local) > 0 {
+		w.monitor, err = linkmon.Start(ctx, linkmon.Options{
+			Hosts: local, Poll: opt.Poll, Tight: opt.Tight, Sync: opt.Sync, NoCounters: opt.NoCounters,
+		})
+		if err != nil {
+			return w, err
+		}
+		for _, s := range w.monitor.Sources() {
+			w.source(Source{Host: s.Host, Name: s.Name, On: s.On, Why: s.Why})
+		}
+		for _, l := range w.monitor.Links() {
+			w.take(run, l.Host, l.Interface)
+		}
+		for _, h := range local {
+			if h.NS == nil && h.Counters == nil {
+				var names []string
+				for _, l := range w.monitor.Links() {
+					if l.Host == h.Name {
+						names = append(names, l.Interface)
+					}
+				}
+				w.watchLog(run, h.Name, names)
+			}
+		}
+		w.readers.Go(func() { w.watchLinks(run) })
+	}
+	w.readers.Go(func() { w.ports.run(run, w.mark) })
+	if len(opt.Probe.Flows) > 0 {
+		if w.probe, err = probe.Start(ctx, opt.Probe); err != nil {
+			return w, err
+		}
+		for _, f := range opt.Probe.Flows {
+			w.source(Source{Subject: f.String(), Name: "probe", On: true})
+		}
+		w.readers.Go(w.watchTraffic)
+	}
+	return w, nil
+}
+
+func orDefault(d, def time.Duration) time.Duration {
+	if d == 0 {
+		return def
+	}
+	return d
+}
+
+// Next waits for records and returns all there are. After Close, when all have been
+// read, it returns io.EOF.
+func (w *Watch) Next(ctx context.Context) ([]Record, error) {
+	for {
+		w.mu.Lock()
+		records, more, ended, err := w.queue, w.more, w.ended, w.err
+		w.queue = nil
+		w.mu.Unlock()
+		switch {
+		case len(records) > 0:
+			return records, nil
+		case err != nil:
+			return nil, err
+		case ended:
+			return nil, io.EOF
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// Drain returns the records there are, without waiting.
+func (w *Watch) Drain() []Record {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	records := w.queue
+	w.queue = nil
+	return records
+}
+
+// add appends records.
+func (w *Watch) add(records ...Record) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.ended {
+		w.queue = append(w.queue, records...)
+		close(w.more)
+		w.more = make(chan struct{})
+	}
+}
+
+func (w *Watch) mark(m timeline.Mark) { w.add(Record{Mark: &m}) }
+
+func (w *Watch) source(s Source) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i := slices.IndexFunc(w.sources, func(x Source) bool { return x.Host == s.Host && x.Subject == s.Subject && x.Name == s.Name })
+	if i >= 0 {
+		w.sources[i] = s
+		return
+	}
+	w.sources = append(w.sources, s)
+}
+
+// watchLinks passes on what the monitor tells.
+func (w *Watch) watchLinks(ctx context.Context) {
+	for {
+		e, err := w.monitor.Next(context.Background())
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				w.fail(err)
+			}
+			return
+		}
+		switch e.Kind {
+		case linkmon.Transition, linkmon.Announcement:
+			m, _ := e.Mark()
+			if e.Kind == linkmon.Announcement {
+				w.mu.Lock()
+				w.heard = append(w.heard, Announcement{Subject: m.Subject, Late: e.Seen.Sub(e.Interval)})
+				w.mu.Unlock()
+			}
+			w.mark(m)
+			if e.Kind == linkmon.Transition && !e.Up {
+				w.reason(ctx, m.Subject, m.Host)
+			}
+			continue
+		case linkmon.Added:
+			w.take(ctx, e.Host, e.Interface)
+		case linkmon.Removed:
+			w.drop(e.Host, e.Interface)
+		case linkmon.Renamed:
+			w.drop(e.Host, e.Text)
+			w.take(ctx, e.Host, e.Interface)
+		}
+		n := Note{Kind: Link, Event: e.Kind.String(), Host: e.Host, Interval: e.Interval, Source: e.Source, Text: e.Text}
+		if e.Interface != "" {
+			n.Subject = e.Host + "/" + e.Interface
+		}
+		if e.Kind == linkmon.Gap {
+			n.Kind, n.Event = Gap, ""
+		}
+		w.add(Record{Note: &n})
+	}
+}
+
+// watchTraffic passes on what the probe tells.
+func (w *Watch) watchTraffic() {
+	for {
+		e, err := w.probe.Next(context.Background())
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				w.fail(err)
+			}
+			return
+		}
+		if m, ok := e.Mark(); ok {
+			w.mark(m)
+			continue
+		}
+		w.add(Record{Note: &Note{Kind: Gap, Subject: e.Flow.String(), Interval: e.Interval, Source: "probe", Text: e.Text}})
+	}
+}
+
+// fail ends the stream with an error.
+func (w *Watch) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil && !w.ended {
+		w.err = err
+		close(w.more)
+		w.more = make(chan struct{})
+	}
+}
+
+// Flush returns when the records of all that the carrier counters counted before the
+// call are there to be read, also from other machines.
+func (w *Watch) Flush(ctx context.Context) error {
+	var errs []error
+	if w.monitor != nil {
+		errs = append(errs, w.monitor.Flush(ctx))
+	}
+	for _, a := range w.agents {
+		errs = append(errs, a.flush(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// Sources returns what is watched, and what is not and why.
+func (w *Watch) Sources() []Source {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.sources)
+}
+
+// covering are the sources that see a stage.
+var covering = map[timeline.Stage][]string{
+	timeline.CarrierDown: {"counters", "netlink"},
+	timeline.CarrierUp:   {"counters", "netlink"},
+	timeline.Dark:        {optics.Source},
+	timeline.Light:       {optics.Source},
+	timeline.Firmware:    {phy.SourceIB}, // not every driver logs
+	timeline.TrafficLost: {"probe"},
+	timeline.Traffic:     {"probe"},
+}
+
+// Covers reports whether a source that is on would see the subject reach the stage.
+func (w *Watch) Covers(stage timeline.Stage, subject string) bool {
+	host, _, _ := strings.Cut(subject, "/")
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.sources {
+		if s.On && slices.Contains(covering[stage], s.Name) && (s.Subject == subject || s.Subject == "" && s.Host == host) {
+			return true
+		}
+	}
+	return false
+}
+
+// Announcements returns how late the kernel told of transitions so far.
+func (w *Watch) Announcements() []Announcement {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.heard)
+}
+
+// Close ends it. Records that are there can still be read.
+func (w *Watch) Close() error {
+	var errs []error
+	if w.probe != nil {
+		errs = append(errs, w.probe.Close())
+	}
+	if w.monitor != nil {
+		errs = append(errs, w.monitor.Close())
+	}
+	for _, a := range w.agents {
+		errs = append(errs, a.close())
+	}
+	w.stop()
+	w.readers.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for subject, e := range w.reasons {
+		errs = append(errs, e.Close())
+		delete(w.reasons, subject)
+	}
+	if !w.ended {
+		w.ended = true
+		close(w.more)
+	}
+	return errors.Join(errs...)
+}
