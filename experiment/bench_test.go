@@ -42,9 +42,14 @@ func bench(t *testing.T, change func(*emulator.Personality)) (*experiment.Bench,
 		t.Cleanup(func() { sw.Close() })
 		return sw
 	}
-	b := &experiment.Bench{Name: "rail0", Host: "here", Switch: open()}
-	b.Meter, _ = ocs.As[ocs.PowerMeter](open())
-	return b, e.Device
+	rig := &experiment.Rig{Name: "rail0", Switch: open()}
+	rig.Meter, _ = ocs.As[ocs.PowerMeter](open())
+	return &experiment.Bench{Host: "here", Rigs: []*experiment.Rig{rig}}, e.Device
+}
+
+// rail0 is a map of the one switch.
+func rail0(t *testing.T, s string) map[string]ocs.Map {
+	return map[string]ocs.Map{"rail0": mustParse(t, s)}
 }
 
 func mustParse(t *testing.T, s string) ocs.Map {
@@ -62,16 +67,16 @@ func TestBench_MarksHoldTheTruth(t *testing.T) {
 	for _, ack := range []emulator.AckMode{emulator.AckBefore, emulator.AckAfter} {
 		t.Run(string(ack), func(t *testing.T) {
 			b, dev := bench(t, func(p *emulator.Personality) { p.Switching.Ack = ack })
-			averaging, restore, err := experiment.Quicken(t.Context(), b.Meter, 33, 34)
+			averaging, restore, err := experiment.Quicken(t.Context(), b.Rigs[0].Meter, 33, 34)
 			if err != nil {
 				t.Fatal(err)
 			}
-			b.Rule = timeline.SettleRule{Averaging: averaging}
-			if _, err := b.Move(t.Context(), 0, mustParse(t, "1>33,2>34"), ocs.Update); err != nil {
+			b.Rigs[0].Rule = timeline.SettleRule{Averaging: averaging}
+			if _, err := b.Move(t.Context(), 0, rail0(t, "1>33,2>34"), ocs.Update); err != nil {
 				t.Fatal(err)
 			}
 			_, seen := dev.Truth(0)
-			mv, err := b.Move(t.Context(), 1, mustParse(t, "1>34,2>33"), ocs.Update)
+			mv, err := b.Move(t.Context(), 1, rail0(t, "1>34,2>33"), ocs.Update)
 			if err != nil || len(mv.Unresolved) > 0 {
 				t.Fatalf("err=%v, unresolved=%v", err, mv.Unresolved)
 			}
@@ -93,7 +98,7 @@ func TestBench_MarksHoldTheTruth(t *testing.T) {
 			if err := restore(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if ms, err := b.Meter.Monitors(t.Context(), 33); err != nil || ms[0].Averaging != 100*time.Millisecond {
+			if ms, err := b.Rigs[0].Meter.Monitors(t.Context(), 33); err != nil || ms[0].Averaging != 100*time.Millisecond {
 				t.Errorf("restored to %v, %v", ms, err)
 			}
 		})
@@ -104,9 +109,9 @@ func TestBench_MarksHoldTheTruth(t *testing.T) {
 func TestBench_Unresolved(t *testing.T) {
 	b, dev := bench(t, nil)
 	b.Patience = 150 * time.Millisecond
-	b.Rule.Averaging, _, _ = experiment.Quicken(t.Context(), b.Meter, 33, 34)
+	b.Rigs[0].Rule.Averaging, _, _ = experiment.Quicken(t.Context(), b.Rigs[0].Meter, 33, 34)
 	dev.Unlight(34)
-	mv, err := b.Move(t.Context(), 1, mustParse(t, "1>33,2>34"), ocs.Safe)
+	mv, err := b.Move(t.Context(), 1, rail0(t, "1>33,2>34"), ocs.Safe)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,16 +127,16 @@ func TestBench_Unresolved(t *testing.T) {
 
 func TestBench_WithoutMonitors(t *testing.T) {
 	b, _ := bench(t, func(p *emulator.Personality) { p.Monitors.Sides = emulator.MonitorsNone })
-	if _, _, err := experiment.Quicken(t.Context(), b.Meter, 33); !errors.Is(err, experiment.ErrNoMonitor) {
+	if _, _, err := experiment.Quicken(t.Context(), b.Rigs[0].Meter, 33); !errors.Is(err, experiment.ErrNoMonitor) {
 		t.Errorf("err=%v, want ErrNoMonitor", err)
 	}
 	b.Patience = 10 * time.Millisecond
-	mv, err := b.Move(t.Context(), 1, mustParse(t, "1>33"), ocs.Safe)
+	mv, err := b.Move(t.Context(), 1, rail0(t, "1>33"), ocs.Safe)
 	if err != nil || len(mv.Marks) != 2 || len(mv.Unresolved) != 1 {
 		t.Errorf("marks=%v, unresolved=%v, err=%v", mv.Marks, mv.Unresolved, err)
 	}
-	b.Meter = nil
-	mv, err = b.Move(t.Context(), 2, mustParse(t, "2>34"), ocs.Safe)
+	b.Rigs[0].Meter = nil
+	mv, err = b.Move(t.Context(), 2, rail0(t, "2>34"), ocs.Safe)
 	if err != nil || len(mv.Marks) != 2 || len(mv.Unresolved) != 0 {
 		t.Errorf("marks=%v, unresolved=%v, err=%v", mv.Marks, mv.Unresolved, err)
 	}
@@ -139,18 +144,18 @@ func TestBench_WithoutMonitors(t *testing.T) {
 
 func TestBench_Refused(t *testing.T) {
 	b, _ := bench(t, nil)
-	if _, err := b.Move(t.Context(), 1, mustParse(t, "1>33"), ocs.Safe); err != nil {
+	if _, err := b.Move(t.Context(), 1, rail0(t, "1>33"), ocs.Safe); err != nil {
 		t.Fatal(err)
 	}
-	if mv, err := b.Move(t.Context(), 2, mustParse(t, "1>34"), ocs.Safe); !errors.Is(err, ocs.ErrConflict) || len(mv.Marks) != 0 {
+	if mv, err := b.Move(t.Context(), 2, rail0(t, "1>34"), ocs.Safe); !errors.Is(err, ocs.ErrConflict) || len(mv.Marks) != 0 {
 		t.Errorf("err=%v, marks=%v", err, mv.Marks)
 	}
-	if mv, err := b.Move(t.Context(), 2, mustParse(t, "1>33"), ocs.Safe); err != nil || len(mv.Marks) != 0 {
+	if mv, err := b.Move(t.Context(), 2, rail0(t, "1>33"), ocs.Safe); err != nil || len(mv.Marks) != 0 {
 		t.Errorf("nothing to do: err=%v, marks=%v", err, mv.Marks)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := b.Move(ctx, 3, mustParse(t, "1>34"), ocs.Update); !errors.Is(err, context.Canceled) {
+	if _, err := b.Move(ctx, 3, rail0(t, "1>34"), ocs.Update); !errors.Is(err, context.Canceled) {
 		t.Errorf("err=%v, want Canceled", err)
 	}
 }
@@ -173,9 +178,49 @@ func (m *meter) Power(context.Context, ...ocs.Port) (ocs.PowerReading, error) {
 
 func TestBench_MeterFails(t *testing.T) {
 	for _, good := range []int{0, 4} {
-		b := experiment.Bench{Name: "x", Switch: ocstest.New(32, ocs.Map{}), Meter: &meter{good: good}}
-		if _, err := b.Move(t.Context(), 1, mustParse(t, "1>33"), ocs.Safe); !errors.Is(err, errBroken) {
+		b := experiment.Bench{Rigs: []*experiment.Rig{{Name: "rail0", Switch: ocstest.New(32, ocs.Map{}), Meter: &meter{good: good}}}}
+		if _, err := b.Move(t.Context(), 1, rail0(t, "1>33"), ocs.Safe); !errors.Is(err, errBroken) {
 			t.Errorf("after %d readings: err=%v", good, err)
 		}
+	}
+}
+
+func TestBench_UnknownSwitch(t *testing.T) {
+	b := experiment.Bench{Rigs: []*experiment.Rig{{Name: "rail0", Switch: ocstest.New(32, ocs.Map{})}}}
+	_, err := b.Move(t.Context(), 1, map[string]ocs.Map{"rail0": {}, "rail1": {}}, ocs.Safe)
+	if err == nil || !strings.Contains(err.Error(), "rail1") {
+		t.Errorf("err=%v", err)
+	}
+}
+
+// Ensure several switches are moved at once, and their marks told apart.
+func TestBench_TwoSwitches(t *testing.T) {
+	a, _ := bench(t, nil)
+	b, _ := bench(t, nil)
+	b.Rigs[0].Name = "rail1"
+	both := experiment.Bench{Rigs: []*experiment.Rig{a.Rigs[0], b.Rigs[0]}}
+	mv, err := both.Move(t.Context(), 1, map[string]ocs.Map{"rail0": mustParse(t, "1>33"), "rail1": mustParse(t, "2>34")}, ocs.Safe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]timeline.Interval{}
+	for _, m := range mv.Marks {
+		got[string(m.Stage)+" "+m.Subject] = m.Interval
+	}
+	for _, want := range []string{"command rail0", "ack rail0", "light rail0/33", "command rail1", "ack rail1", "light rail1/34"} {
+		if _, ok := got[want]; !ok {
+			t.Errorf("no mark %s in %v", want, mv.Marks)
+		}
+	}
+	// Each takes 120 ms.
+	for _, ack := range []string{"ack rail0", "ack rail1"} {
+		for _, command := range []string{"command rail0", "command rail1"} {
+			if got[ack].Before(got[command]) {
+				t.Errorf("%s is before %s: they were moved one after the other", ack, command)
+			}
+		}
+	}
+	if mv.Reports["rail0"].Change.Add.Len() != 1 || mv.Reports["rail1"].Change.Add.Len() != 1 {
+		t.Errorf("reports: %+v", mv.Reports)
 	}
 }

@@ -131,6 +131,10 @@ func (m *meter) samples(p ocs.Port) []timeline.Sample {
 	return s
 }
 
+// unseen is how long after the acknowledgement light that was never dark is taken
+// to have come back in less time than a monitor can tell.
+const unseen = 500 * time.Millisecond
+
 // settled waits until the light of every port in lit is back, and some more so
 // that it can be told to have stayed.
 func (m *meter) settled(ctx context.Context, before map[ocs.Port]float64, lit map[ocs.Port]bool, rule timeline.SettleRule, patience time.Duration) error {
@@ -146,7 +150,11 @@ func (m *meter) settled(ctx context.Context, before map[ocs.Port]float64, lit ma
 			if len(samples) == 0 {
 				continue // has no monitor
 			}
-			if _, light := timeline.Edges(before[p], samples, rule); light.State() != timeline.Known {
+			switch _, light := timeline.Edges(before[p], samples, rule); light.State() {
+			case timeline.Known:
+			case timeline.NoDark:
+				all = all && time.Since(began) >= unseen+3*rule.Averaging
+			default:
 				all = false
 			}
 		}

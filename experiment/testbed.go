@@ -200,6 +200,7 @@ const Quiet = -1 * time.Nanosecond
 func (t *Testbed) flows(w *watch.Options) error {
 	seen := map[probe.Flow]bool{}
 	used := map[string]bool{}
+	w.Probe.Host = t.Bench.Host
 	for _, m := range t.Maps {
 		for sw, circuits := range m {
 			for c := range circuits.All() {
@@ -284,14 +285,14 @@ func (t *Testbed) endpoint(h *watch.Host, name, iface string) (probe.Endpoint, e
 func FabricHosts(f *fabric.Fabric) []watch.Host {
 	var list []watch.Host
 	for _, h := range f.Hosts() {
-		w := watch.Host{Tree: h.Root, Lag: time.Millisecond}
+		w := watch.Host{Tree: h.Root}
 		w.Name, w.NS = h.Name, h.NS
 		if h.NS == nil {
 			w.Counters = fabricCounters{f, h}
 		}
 		for _, n := range h.NICs {
 			w.Interfaces = append(w.Interfaces, n.Name)
-			w.Lag = max(w.Lag, n.Refresh)
+			w.Lag = max(w.Lag, 2*n.Refresh) // its timer may be late when the machine is busy
 		}
 		list = append(list, w)
 	}

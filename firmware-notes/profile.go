@@ -29,13 +29,15 @@ type Profile struct {
 }
 
 // Span is a duration that varies: drawn from a normal distribution of the given
-// median and standard deviation, cut off at Min and Max.
+// median and standard deviation, cut off at Min and Max. What would lie beyond one of
+// these becomes that one, so Median stays the median if it lies between them.
 type Span struct {
 	Median, Spread time.Duration
 	Min, Max       time.Duration // Max 0: none
 }
 
-// Draw returns one such duration.
+// Draw returns one such duration, never a negative one. Without a Spread, r is not used
+// and may be nil.
 func (s Span) Draw(r *rand.Rand) time.Duration {
 	d := s.Median
 	if s.Spread > 0 {

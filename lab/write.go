@@ -79,6 +79,10 @@ func (f *File) YAML() []byte {
 	}
 	for _, name := range f.ConfigNames() {
 		c := f.Configurations[name]
+		if len(c.Maps)+len(c.Links) == 0 {
+			line("  %q: {}", name)
+			continue
+		}
 		line("  %q:", name)
 		if len(c.Maps) > 0 {
 			line("    maps:")

@@ -15,7 +15,8 @@
 //	dark, light := timeline.Edges(before, samples, rule) // optical power to stages
 //	marks, conflicts := timeline.Merge(a, b)             // several sources, one list
 //	violations := timeline.Check(marks)                  // orders that cannot be
-//	report := timeline.Summarize(marks, timeline.Options{})
+//	report := timeline.Summarize(marks, timeline.Options{Expected: expected})
+//	lines := timeline.Waterfall{}.Lines(report)
 //	accuracy := timeline.Compare(marks, truth)           // where the truth is known
 //
 // # Time

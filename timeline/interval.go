@@ -87,19 +87,25 @@ func (i Interval) String() string {
 	half := max(i.Latest-mid, mid-i.Earliest)
 	half = (half + step - 1) / step * step
 
-	unit, name := int64(1), "ns"
-	for _, u := range []struct {
-		ns   int64
-		name string
-	}{{1e3, "µs"}, {1e6, "ms"}, {1e9, "s"}} {
-		if max(mid, -mid, half) >= u.ns {
-			unit, name = u.ns, u.name
-		}
-	}
+	unit, name := unitOf(max(mid, -mid, half))
 	if i.Earliest == i.Latest {
 		return decimal(mid, unit, 1) + " " + name
 	}
 	return decimal(mid, unit, step) + " " + name + " ±" + decimal(half, unit, step)
+}
+
+// unitOf returns the largest unit that is not larger than ns.
+func unitOf(ns int64) (unit int64, name string) {
+	unit, name = 1, "ns"
+	for _, u := range []struct {
+		ns   int64
+		name string
+	}{{1e3, "µs"}, {1e6, "ms"}, {1e9, "s"}} {
+		if ns >= u.ns {
+			unit, name = u.ns, u.name
+		}
+	}
+	return unit, name
 }
 
 // decimal writes ns in the given unit with as many decimals as step needs. All

@@ -19,6 +19,14 @@ type Options struct {
 	Confidence float64 // of the bounds, between 0 and 1 exclusive; anything else is DefaultConfidence
 	Resamples  int     // of the bootstrap; below 1 is DefaultResamples
 	Seed       uint64  // same marks, options and seed: same report
+
+	// Expected is what should have been seen, all reconfigurations in one list and in any
+	// order: each that is not seen is missing, and nothing else is. What was seen without
+	// being expected counts like the rest. Expectations of a reconfiguration without a
+	// command mark, or of the command itself, say nothing. Nil if it is not known; see
+	// Summary.Missing for what is counted then. When circuits alternate, only some
+	// subjects have a part in each reconfiguration, and the list is needed.
+	Expected []Expectation
 }
 
 // Estimate is a statistic in nanoseconds. Low and High are its confidence bounds, which
@@ -30,9 +38,11 @@ type Summary struct {
 	Stage Stage
 	Count int // durations that the statistics stand on
 
-	// Missing is how many more there would be, had every subject that ever reached
-	// this stage (at one host) reached it in every reconfiguration. A subject that some
-	// reconfigurations rightly leave alone is missing there too.
+	// Missing is how many expectations (Options.Expected) of this stage were not met.
+	// Without a list of them it is how many more durations there would be, had every
+	// subject that ever reached this stage (at one host) reached it in every
+	// reconfiguration. A subject that some reconfigurations rightly leave alone is then
+	// missing there too.
 	Missing int
 
 	// Quantiles of the time since the command. See [Quantile] for how little P95 and
@@ -65,12 +75,17 @@ type Report struct {
 	// mark. Those of reconfiguration 0, before the first command, are rightly without one
 	// and left out uncounted.
 	Orphans int
+
+	// Unseen are the stages that were expected (Options.Expected) and that no subject
+	// reached in any reconfiguration, in canonical order. They are not among Stages,
+	// since there is nothing to say of when.
+	Unseen []Unseen
 }
 
 // MarshalJSON writes one object: kind ("summary"), reconfigurations, orphans, stages
 // (each with stage, count, missing, median_ns, median_low_ns, median_high_ns, the same
-// for p95 and p99, resolution_ns, step_ns, share), total_ns, total_low_ns and
-// total_high_ns.
+// for p95 and p99, resolution_ns, step_ns, share), total_ns, total_low_ns,
+// total_high_ns, and, when there are any, unseen (each with stage, missing).
 func (r Report) MarshalJSON() ([]byte, error) {
 	type stage struct {
 		Stage        Stage   `json:"stage"`
@@ -100,14 +115,15 @@ func (r Report) MarshalJSON() ([]byte, error) {
 		}
 	}
 	return encode(struct {
-		Kind             string  `json:"kind"`
-		Reconfigurations int     `json:"reconfigurations"`
-		Orphans          int     `json:"orphans"`
-		Stages           []stage `json:"stages"`
-		TotalNS          int64   `json:"total_ns"`
-		TotalLowNS       int64   `json:"total_low_ns"`
-		TotalHighNS      int64   `json:"total_high_ns"`
-	}{"summary", r.Reconfigurations, r.Orphans, stages, r.Total.NS, r.Total.LowNS, r.Total.HighNS})
+		Kind             string   `json:"kind"`
+		Reconfigurations int      `json:"reconfigurations"`
+		Orphans          int      `json:"orphans"`
+		Stages           []stage  `json:"stages"`
+		TotalNS          int64    `json:"total_ns"`
+		TotalLowNS       int64    `json:"total_low_ns"`
+		TotalHighNS      int64    `json:"total_high_ns"`
+		Unseen           []Unseen `json:"unseen,omitempty"`
+	}{"summary", r.Reconfigurations, r.Orphans, stages, r.Total.NS, r.Total.LowNS, r.Total.HighNS, r.Unseen})
 }
 
 // Summarize pools the durations from command to stage over all reconfigurations and
@@ -139,6 +155,9 @@ func Summarize(marks []Mark, opt Options) Report {
 		report.Stages = append(report.Stages, p.summary(opt.Confidence))
 	}
 	report.addShares()
+	if opt.Expected != nil {
+		report.expect(marks, opt.Expected)
+	}
 	return report
 }
 

@@ -19,6 +19,8 @@ import (
 	firmwarenotes "github.com/ocslab/ocslab/firmware-notes"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/lab/history"
+	"github.com/ocslab/ocslab/linkmon/optics"
+	"github.com/ocslab/ocslab/linkmon/phy"
 	"github.com/ocslab/ocslab/linkmon/probe"
 	"github.com/ocslab/ocslab/linkmon/watch"
 	"github.com/ocslab/ocslab/ocs"
@@ -279,7 +281,7 @@ func (a *app) introduce(t *experiment.Testbed, flags *measureFlags, configuratio
 	}
 	if t.Watch != nil {
 		for _, s := range slices.Concat(t.Sources, t.Watch.Sources()) {
-			if !s.On && s.Name != "sync" {
+			if !s.On && !slices.Contains(optional, s.Name) {
 				where := s.Subject
 				if where == "" {
 					where = s.Host
@@ -290,6 +292,9 @@ func (a *app) introduce(t *experiment.Testbed, flags *measureFlags, configuratio
 	}
 	a.printf("\n")
 }
+
+// optional are the sources that nobody misses.
+var optional = []string{"sync", watch.SourceEthtool, phy.SourceKmsg}
 
 // fabricLine says what the emulated hosts are.
 func fabricLine(f *fabric.Fabric) string {
@@ -341,7 +346,8 @@ func (a *app) toggle(ctx context.Context, t *experiment.Testbed, flags *measureF
 // printMeasurement prints all that was found out.
 func (a *app) printMeasurement(t *experiment.Testbed, m *measurement, seed uint64, accuracy, perNIC bool) error {
 	marks, conflicts := timeline.Merge(m.marks)
-	report := timeline.Summarize(stageMarks(marks), timeline.Options{Seed: seed, Expected: m.expected})
+	marksOfStages, expected := oneKind(marks, m.expected)
+	report := timeline.Summarize(marksOfStages, timeline.Options{Seed: seed, Expected: expected})
 	var accounts []watch.Account
 	if t.Watch != nil {
 		accounts = t.Watch.Accounts()
@@ -354,6 +360,9 @@ func (a *app) printMeasurement(t *experiment.Testbed, m *measurement, seed uint6
 			a.json(n)
 		}
 		if accuracy {
+			for _, x := range m.truth {
+				a.json(truthLine{"truth", x.Stage, x.Subject, x.Interval, x.Detail, x.Reconfiguration})
+			}
 			for _, x := range timeline.Compare(marks, m.truth) {
 				a.json(x)
 			}
@@ -385,11 +394,32 @@ func (a *app) printMeasurement(t *experiment.Testbed, m *measurement, seed uint6
 	return nil
 }
 
-// stageMarks leaves out what modules say of light where the switch's monitors say
-// it better: the statistics of a stage should stand on one kind of reading.
-func stageMarks(marks []timeline.Mark) []timeline.Mark {
-	opm := slices.ContainsFunc(marks, func(m timeline.Mark) bool { return m.Source == "opm" })
-	return slices.DeleteFunc(slices.Clone(marks), func(m timeline.Mark) bool { return opm && m.Source == "module" })
+// truthLine is a mark of what the emulation did.
+type truthLine struct {
+	Kind    string         `json:"kind"` // "truth"
+	Stage   timeline.Stage `json:"stage"`
+	Subject string         `json:"subject"`
+	timeline.Interval
+	Detail          string `json:"detail,omitempty"`
+	Reconfiguration int    `json:"reconfiguration"`
+}
+
+// oneKind leaves out what modules say of light where the switch's monitors say it
+// better: the statistics of a stage should stand on one kind of reading.
+func oneKind(marks []timeline.Mark, expected []timeline.Expectation) ([]timeline.Mark, []timeline.Expectation) {
+	if !slices.ContainsFunc(marks, func(m timeline.Mark) bool { return m.Source == "opm" }) {
+		return marks, expected
+	}
+	modules := map[string]bool{}
+	kept := slices.DeleteFunc(slices.Clone(marks), func(m timeline.Mark) bool {
+		if m.Source == optics.Source {
+			modules[m.Subject] = true
+		}
+		return m.Source == optics.Source
+	})
+	return kept, slices.DeleteFunc(slices.Clone(expected), func(e timeline.Expectation) bool {
+		return (e.Stage == timeline.Dark || e.Stage == timeline.Light) && modules[e.Subject]
+	})
 }
 
 // width is that of the terminal.
