@@ -193,12 +193,19 @@ func (w *linkWait) missing(name string, l *link) []timeline.Stage {
 	return stages
 }
 
+// concerns reports whether the change touched a subject.
+func (w *linkWait) concerns(subject string) bool {
+	_, gone := w.gone[subject]
+	_, come := w.come[subject]
+	return gone || come || w.lit[subject] != nil
+}
+
 // marks adds what was seen to a move.
 func (w *linkWait) marks(mv *Move, number int) {
 	for _, m := range w.seen {
 		m.Reconfiguration = number
-		if _, ours := w.gone[m.Subject]; ours && m.Stage == timeline.TrafficLost {
-			m.Interval = after(m.Interval, w.began) // the last packet before may be older
+		if w.concerns(m.Subject) { // the last reading or packet before may be older than the command
+			m.Interval = after(m.Interval, w.began)
 		}
 		mv.Marks = append(mv.Marks, m)
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,8 +27,10 @@ func TestMain(m *testing.M) {
 // Scripts run the real program; each has a state directory and a home of its
 // own. Commands beside those of testscript:
 //
-//	emulate NAME [ARG...]   start "ocslab emulate ARG...", set $NAME to its URL and
-//	                        $NAME_ADDR to its address
+//	emulate NAME [ARG...]   start "ocslab emulate ARG...", set $NAME to its URL,
+//	                        $NAME_ADDR to its address and, with --fabric, $NAME_LAB
+//	                        to the lab file that leads to it
+//	start NAME ARG...       start "ocslab ARG..." with its output in the file NAME
 //	stop NAME               end it
 //	killed TEXT ARG...      run "ocslab ARG..." and kill -9 it once a line of its
 //	                        stderr holds TEXT (with --trace: what is on the wire)
@@ -51,8 +54,14 @@ func TestScript(t *testing.T) {
 			env.Values["emulated"] = map[string]*exec.Cmd{}
 			return nil
 		},
+		Condition: func(cond string) (bool, error) {
+			if cond == "root" {
+				return os.Geteuid() == 0, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"emulate": emulate, "stop": stop, "killed": killed, "peer": peer, "exitcode": exitcode, "json": wantJSON,
+			"emulate": emulate, "start": start, "stop": stop, "killed": killed, "peer": peer, "exitcode": exitcode, "json": wantJSON,
 		},
 	})
 }
@@ -80,19 +89,57 @@ func emulate(ts *testscript.TestScript, neg bool, args []string) {
 	out, err := cmd.StdoutPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())
-	var ready readyLine
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	if err == nil {
-		err = json.Unmarshal(line, &ready)
-	}
 	ts.Defer(func() {
 		cmd.Process.Kill()
 		cmd.Wait()
 	})
-	ts.Check(err)
-	ts.Setenv(args[0], "tl1://admin@"+ready.Endpoints["tl1"])
-	ts.Setenv(args[0]+"_ADDR", ready.Endpoints["tl1"])
+	last := "ready"
+	if slices.Contains(args, "--fabric") {
+		last = "lab"
+	}
+	lines := bufio.NewScanner(out)
+	for kind := ""; kind != last; {
+		if !lines.Scan() {
+			ts.Fatalf("emulate ended before it was ready")
+		}
+		var line struct {
+			readyLine
+			Path string
+		}
+		ts.Check(json.Unmarshal(lines.Bytes(), &line))
+		switch kind = line.Kind; kind {
+		case "ready":
+			ts.Setenv(args[0], "tl1://admin@"+line.Endpoints["tl1"])
+			ts.Setenv(args[0]+"_ADDR", line.Endpoints["tl1"])
+		case "lab":
+			ts.Setenv(args[0]+"_LAB", line.Path)
+		}
+	}
 	ts.Value("emulated").(map[string]*exec.Cmd)[args[0]] = cmd
+}
+
+func start(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: start NAME ARG...")
+	}
+	cmd := command(ts, args[1:])
+	out, err := os.Create(ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer out.Close()
+	cmd.Stdout, cmd.Stderr = out, os.Stderr
+	ts.Check(cmd.Start())
+	ts.Defer(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	ts.Value("emulated").(map[string]*exec.Cmd)[args[0]] = cmd
+	for { // until it has begun
+		if info, err := os.Stat(out.Name()); err != nil || info.Size() > 0 {
+			ts.Check(err)
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
 }
 
 func stop(ts *testscript.TestScript, neg bool, args []string) {
