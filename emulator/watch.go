@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -11,6 +12,9 @@ import (
 // LightChange is light that leaves at a port and has come, gone or changed.
 type LightChange struct {
 	Port ocs.Port
+	// From is the port that it enters at or, when it has gone, would enter at; 0 when
+	// no cross-connect ends at Port.
+	From ocs.Port
 	// Power is what it settles at; minus infinity when it is dark.
 	Power ocs.DBm
 	// AtNS is when on the host's axis: of light that goes or changes on a path
@@ -34,12 +38,17 @@ func (c LightChange) Lit() bool { return c.Power.Milliwatts() > 0 }
 // Without anybody watching, a device has no timers for its light.
 func (d *Device) WatchLight(fn func(LightChange)) (stop func()) {
 	w := &lightWatch{more: make(chan struct{}, 1), end: make(chan struct{}), ended: make(chan struct{})}
+	w.coming = map[ocs.Port]LightChange{}
 	d.mu.Lock()
 	now := d.nowLocked()
+	if len(d.lightWatches) > 0 {
+		maps.Copy(w.coming, d.lightWatches[0].coming)
+	}
 	for i := range d.ports {
-		p := &d.ports[i]
+		n, p := ocs.Port(i), &d.ports[i]
 		if level := p.out.level(); level > 0 && p.settled <= now {
-			w.tell(LightChange{Port: ocs.Port(i), Power: ocs.Milliwatts(level), AtNS: now, Operation: d.ops})
+			delete(w.coming, n)
+			w.tell(LightChange{Port: n, From: p.peer, Power: ocs.Milliwatts(level), AtNS: now, Operation: d.ops})
 		}
 	}
 	if d.lightTimers == nil {
@@ -73,7 +82,8 @@ func (d *Device) WatchLight(fn func(LightChange)) (stop func()) {
 }
 
 // tellLightLocked tells the watches that the light at n goes to level in mW, at a
-// time that may be to come. It replaces what was to come there.
+// time that may be to come. It replaces what was to come there, unless that has come
+// by now and only its timer is late.
 func (d *Device) tellLightLocked(n ocs.Port, level float64, at, now int64) {
 	if len(d.lightWatches) == 0 {
 		return
@@ -82,11 +92,13 @@ func (d *Device) tellLightLocked(n ocs.Port, level float64, at, now int64) {
 		t.Stop()
 		delete(d.lightTimers, n)
 	}
-	c := LightChange{Port: n, Power: ocs.Milliwatts(level), AtNS: at, Operation: d.ops}
+	c := LightChange{Port: n, From: d.ports[n].peer, Power: ocs.Milliwatts(level), AtNS: at, Operation: d.ops}
+	for _, w := range d.lightWatches {
+		w.arrive(n, now)
+		w.coming[n] = c
+		w.arrive(n, now)
+	}
 	if at <= now {
-		for _, w := range d.lightWatches {
-			w.tell(c)
-		}
 		return
 	}
 	var t *time.Timer
@@ -96,7 +108,7 @@ func (d *Device) tellLightLocked(n ocs.Port, level float64, at, now int64) {
 		if d.lightTimers[n] == t { // and has not been replaced meanwhile
 			delete(d.lightTimers, n)
 			for _, w := range d.lightWatches {
-				w.tell(c)
+				w.arrive(n, at)
 			}
 		}
 	})
@@ -108,9 +120,18 @@ func (d *Device) tellLightLocked(n ocs.Port, level float64, at, now int64) {
 type lightWatch struct {
 	more       chan struct{} // holds one: there is something to tell
 	end, ended chan struct{}
+	coming     map[ocs.Port]LightChange // not told yet; guarded by the mutex of the device
 
 	mu    sync.Mutex // guards queue
 	queue []LightChange
+}
+
+// arrive tells what comes at n if it has come by now.
+func (w *lightWatch) arrive(n ocs.Port, now int64) {
+	if c, ok := w.coming[n]; ok && c.AtNS <= now {
+		delete(w.coming, n)
+		w.tell(c)
+	}
 }
 
 func (w *lightWatch) tell(c LightChange) {

@@ -24,7 +24,7 @@ type linkWait struct {
 
 	seen     []timeline.Mark
 	notes    []watch.Note
-	covers   func(timeline.Stage, string) bool
+	watch    *watch.Watch
 	hold     time.Duration
 	patience time.Duration
 }
@@ -41,14 +41,14 @@ type link struct {
 func (b *Bench) await(runs []*run, began int64) *linkWait {
 	w := &linkWait{
 		began: began, lit: map[string]*link{}, gone: map[string]bool{}, come: map[string]bool{},
-		covers: b.Watch.Covers, hold: orDefault(b.Hold, DefaultHold), patience: orDefault(b.LinkPatience, DefaultLinkPatience),
+		watch: b.Watch, hold: orDefault(b.Hold, DefaultHold), patience: orDefault(b.LinkPatience, DefaultLinkPatience),
 	}
 	for _, r := range runs {
 		if at := r.report.Receipt.Acked; at.After(w.acked) {
 			w.acked = at
 		}
 		for c := range r.report.Change.Remove.All() {
-			if f, ok := b.flow(r.rig.Name, c); ok && w.covers(timeline.TrafficLost, f.String()) {
+			if f, ok := b.flow(r.rig.Name, c); ok && w.watch.Covers(timeline.TrafficLost, f.String()) {
 				w.gone[f.String()] = false
 			}
 		}
@@ -62,7 +62,7 @@ func (b *Bench) await(runs []*run, began int64) *linkWait {
 		for c := range r.report.Change.Add.All() {
 			f, ok := b.flow(r.rig.Name, c)
 			name := f.String()
-			if !ok || !w.covers(timeline.Traffic, name) {
+			if !ok || !w.watch.Covers(timeline.Traffic, name) {
 				continue
 			}
 			w.come[name] = false
@@ -158,8 +158,8 @@ var returning = []timeline.Stage{timeline.Light, timeline.Firmware, timeline.Car
 
 // complete reports whether all that is watched has come back by now.
 func (w *linkWait) complete(now time.Time) bool {
-	for _, seen := range w.gone {
-		if !seen {
+	for name, seen := range w.gone {
+		if !seen && !w.neverWas(name) {
 			return false
 		}
 	}
@@ -172,11 +172,19 @@ func (w *linkWait) complete(now time.Time) bool {
 		if l.wentDown && !l.up || len(w.missing(name, l)) > 0 {
 			return false
 		}
-		if !l.wentDown && len(l.flows) == 0 && w.covers(timeline.CarrierUp, name) && now.Sub(w.acked) < w.hold {
+		if !l.wentDown && len(l.flows) == 0 && w.watch.Covers(timeline.CarrierUp, name) && now.Sub(w.acked) < w.hold {
 			return false // it may still go down
 		}
 	}
 	return true
+}
+
+// neverWas reports whether a flow that lost its circuit had no traffic before: all
+// that happened to it until the acknowledgement has been told, and no loss was
+// among it.
+func (w *linkWait) neverWas(name string) bool {
+	f, ok := w.watch.Flow(name)
+	return ok && !f.Alive && f.JudgedNS > timeline.HostAxis().NS(w.acked)
 }
 
 // missing returns the stages that a NIC has not reached and should.
@@ -184,7 +192,7 @@ func (w *linkWait) missing(name string, l *link) []timeline.Stage {
 	var stages []timeline.Stage
 	for _, s := range returning {
 		switch {
-		case !l.wentDown || !w.covers(s, name) || l.reached[s]:
+		case !l.wentDown || !w.watch.Covers(s, name) || l.reached[s]:
 		case s == timeline.Light && !l.reached[timeline.Dark]: // too short for this module to show
 		default:
 			stages = append(stages, s)
@@ -218,14 +226,14 @@ func (w *linkWait) marks(mv *Move, number int) {
 	}
 	for name, l := range w.lit {
 		if !l.wentDown {
-			if w.covers(timeline.CarrierDown, name) {
+			if w.watch.Covers(timeline.CarrierDown, name) {
 				mv.Held = append(mv.Held, name)
 			}
 			continue
 		}
 		expect(timeline.CarrierDown, name, true)
 		for _, s := range returning {
-			if w.covers(s, name) {
+			if w.watch.Covers(s, name) {
 				expect(s, name, l.reached[s])
 			}
 		}
@@ -234,7 +242,9 @@ func (w *linkWait) marks(mv *Move, number int) {
 		}
 	}
 	for name, seen := range w.gone {
-		expect(timeline.TrafficLost, name, seen)
+		if seen || !w.neverWas(name) {
+			expect(timeline.TrafficLost, name, seen)
+		}
 	}
 	for name, seen := range w.come {
 		expect(timeline.Traffic, name, seen)

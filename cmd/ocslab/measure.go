@@ -33,7 +33,7 @@ type measureFlags struct {
 	repeat, warmups int
 	pace            time.Duration
 	spin, noProbe   bool
-	patience        time.Duration
+	patience, pause time.Duration
 	firmware, rung  string
 	seed            uint64
 }
@@ -46,6 +46,7 @@ func (m *measureFlags) add(f *pflag.FlagSet, repeat int, firmware string) {
 	f.BoolVar(&m.spin, "spin", false, "pace packets without sleeping: one core, down to 20 µs")
 	f.BoolVar(&m.noProbe, "no-probe", false, "send no traffic")
 	f.DurationVar(&m.patience, "patience", experiment.DefaultLinkPatience, "how long NICs and traffic may take to come back")
+	f.DurationVar(&m.pause, "pause", 0, "rest between two reconfigurations: firmware that is toggled often may become slower")
 	f.StringVar(&m.firmware, "firmware", firmware, "firmware of all emulated NICs, in place of the lab file's: see ocslab help measure")
 	f.StringVar(&m.rung, "rung", "", "what emulated NICs are: `tap|veth|memory` (default the best there is here)")
 	f.Uint64Var(&m.seed, "seed", 1, "seed of all that is random")
@@ -66,6 +67,8 @@ func (m *measureFlags) testbed(configurations []string) (experiment.TestbedOptio
 		return opt, usagef("--pace %v: want %v or more", m.pace, probe.MinPace)
 	case m.patience <= 0:
 		return opt, usagef("--patience %v: want a time above zero", m.patience)
+	case m.pause < 0:
+		return opt, usagef("--pause %v: want 0 or more", m.pause)
 	case !ok:
 		return opt, usagef("--rung %q: want tap, veth or memory", m.rung)
 	}
@@ -319,12 +322,22 @@ func (a *app) toggle(ctx context.Context, t *experiment.Testbed, flags *measureF
 		} else {
 			show.set("reconfiguration %d of %d", i+1, flags.repeat)
 		}
+		if i > -1-flags.warmups && flags.pause > 0 {
+			select {
+			case <-time.After(flags.pause):
+			case <-ctx.Done():
+				return m, context.Cause(ctx)
+			}
+		}
 		t.Truth(0) // what was before is of no reconfiguration
 		mv, err := t.Bench.Move(ctx, max(i+1, 0), to, ocs.Update)
 		if err != nil {
 			return m, err
 		}
 		if i < 0 {
+			for _, u := range mv.Unresolved {
+				m.unresolved = append(m.unresolved, "warming up: "+u)
+			}
 			continue
 		}
 		m.moves++

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 //	                        $NAME_ADDR to its address and, with --fabric, $NAME_LAB
 //	                        to the lab file that leads to it
 //	start NAME ARG...       start "ocslab ARG..." with its output in the file NAME
-//	stop NAME               end it
+//	end NAME                interrupt it, and want exit code 0
 //	killed TEXT ARG...      run "ocslab ARG..." and kill -9 it once a line of its
 //	                        stderr holds TEXT (with --trace: what is on the wire)
 //	peer NAME BEHAVIOUR     start a TCP server that misbehaves and set $NAME to its URL
@@ -61,7 +61,7 @@ func TestScript(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"emulate": emulate, "start": start, "stop": stop, "killed": killed, "peer": peer, "exitcode": exitcode, "json": wantJSON,
+			"emulate": emulate, "start": start, "end": end, "killed": killed, "peer": peer, "exitcode": exitcode, "json": wantJSON,
 		},
 	})
 }
@@ -142,9 +142,9 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func stop(ts *testscript.TestScript, neg bool, args []string) {
+func end(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
-		ts.Fatalf("usage: stop NAME")
+		ts.Fatalf("usage: end NAME")
 	}
 	cmd := ts.Value("emulated").(map[string]*exec.Cmd)[args[0]]
 	ts.Check(cmd.Process.Signal(os.Interrupt))

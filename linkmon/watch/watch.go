@@ -359,6 +359,19 @@ func (w *Watch) Covers(stage timeline.Stage, subject string) bool {
 	return false
 }
 
+// Flow returns how the traffic of a pair stands, by its name; false when it is not
+// probed.
+func (w *Watch) Flow(name string) (probe.FlowState, bool) {
+	if w.probe != nil {
+		for _, f := range w.probe.Flows() {
+			if f.Flow.String() == name {
+				return f, true
+			}
+		}
+	}
+	return probe.FlowState{}, false
+}
+
 // Announcements returns how late the kernel told of transitions so far.
 func (w *Watch) Announcements() []Announcement {
 	w.mu.Lock()

@@ -1,0 +1,377 @@
+package fabric
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ocslab/ocslab/emulator"
+	"github.com/ocslab/ocslab/ocs"
+	"github.com/ocslab/ocslab/timeline"
+)
+
+// nic is a NIC that is there. One goroutine, run, is its firmware: it alone sets the
+// carrier and writes the tree.
+type nic struct {
+	NIC
+	fabric *Fabric
+	key    string // "gpu1/ens1f0"
+	rdma   int    // number of its RDMA device in the host
+	link   link
+	dev    device
+	tree   *tree
+
+	out   atomic.Pointer[path] // where frames that it sends go; nil: nowhere
+	stats struct{ forwarded, dark, refused atomic.Uint64 }
+
+	// Guarded by the fabric's mu.
+	lit        bool
+	from       Port // where its light enters
+	source     *nic // whose frames come here
+	carrier    bool
+	ups, downs uint32
+
+	firmware *firmware
+	module   *module
+	bed      sleeper
+	ended    chan struct{} // run has; nil when it has not begun
+
+	mu     sync.Mutex // guards what follows
+	lights []lightAt  // for run
+	over   bool       // run is to end
+}
+
+// lightAt is a change of light on its way to the firmware.
+type lightAt struct {
+	power float64 // mW
+	lit   bool
+	at    int64
+	op    int
+}
+
+// make makes a NIC and, if need be, its host. What it made so far it takes back
+// when it fails, except for the host.
+func (f *Fabric) make(cfg NIC) (*nic, error) {
+	n := &nic{NIC: cfg, fabric: f, key: cfg.Host + "/" + cfg.Name}
+	h, err := f.host(cfg.Host)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	nth := f.numbers[n.key]
+	if nth == 0 {
+		nth = len(f.numbers) + 1
+		f.numbers[n.key] = nth
+	}
+	for slices.ContainsFunc(h.nics, func(o *nic) bool { return o.rdma == n.rdma }) {
+		n.rdma++
+	}
+	f.mu.Unlock()
+	addr := address(nth)
+	n.link = link{
+		name: n.Name, nth: nth, addr: addr, mac: hardwareAddr(addr.Addr()), mtu: f.mtu, sends: n.forward,
+	}
+	r := f.draw(n.key)
+	phase := int64(0)
+	if refresh := int64(n.Profile.Refresh); refresh > 0 {
+		phase = r.Int64N(refresh)
+	}
+	tx := f.switches[n.Tx.Switch].Personality().Optics.Launch
+	n.module = newModule(int64(n.Profile.Refresh), phase, fmt.Sprintf("OCSLAB%06d", nth), ocs.DBm(tx).Milliwatts())
+	n.firmware = newFirmware(n.Profile, r)
+	if n.bed, err = f.ground.sleeper(); err != nil {
+		return nil, fmt.Errorf("fabric: %s: %w", n.key, err)
+	}
+	if n.tree, err = newTree(h.root, n); err != nil {
+		n.bed.close()
+		return nil, fmt.Errorf("fabric: %s: %w", n.key, err)
+	}
+	if n.dev, err = f.ground.device(h, n.link); err != nil {
+		n.bed.close()
+		return nil, errors.Join(fmt.Errorf("fabric: %s: %w", n.key, err), n.tree.remove())
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	h.nics = append(h.nics, n)
+	slices.SortStableFunc(h.nics, func(a, b *nic) int { return a.rdma - b.rdma })
+	f.nics[n.key], f.byTx[n.Tx], f.byRx[n.Rx] = n, n, n
+	return n, nil
+}
+
+// host returns the host of that name and makes it if need be.
+func (f *Fabric) host(name string) (*host, error) {
+	for _, h := range f.hosts { // changed only by us
+		if h.name == name {
+			return h, nil
+		}
+	}
+	h := &host{name: name, root: filepath.Join(f.dir.path, name)}
+	if err := newRoot(h.root); err != nil {
+		return nil, fmt.Errorf("fabric: host %s: %w", name, err)
+	}
+	var err error
+	if h.ns, err = f.ground.host(name); err != nil {
+		return nil, fmt.Errorf("fabric: host %s: %w", name, err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hosts = append(f.hosts, h)
+	return h, nil
+}
+
+// draw returns the random numbers of a NIC.
+func (f *Fabric) draw(key string) *rand.Rand {
+	h := fnv.New64a()
+	h.Write([]byte(key))
+	return rand.New(rand.NewPCG(f.seed, h.Sum64()))
+}
+
+// others returns the links of all NICs but n.
+func (f *Fabric) others(n *nic) []link {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var all []link
+	for _, h := range f.hosts {
+		for _, o := range h.nics {
+			if o != n {
+				all = append(all, o.link)
+			}
+		}
+	}
+	return all
+}
+
+// begin starts the firmware.
+func (n *nic) begin() {
+	n.ended = make(chan struct{})
+	go n.run()
+}
+
+// end stops the firmware and removes the device and its part of the tree. The NIC is
+// not in the fabric's tables any more.
+func (n *nic) end() error {
+	if n.ended != nil {
+		n.mu.Lock()
+		n.over = true
+		n.mu.Unlock()
+		n.bed.wake()
+		<-n.ended
+	}
+	f := n.fabric
+	f.mu.Lock()
+	n.lit, n.carrier = false, false
+	op := 0
+	if c, ok := f.lights[n.Rx]; ok {
+		op = c.Operation
+	}
+	n.routeLocked(op)
+	if p := n.out.Load(); p != nil {
+		p.to.source = nil
+		f.closePath(n, op)
+	}
+	f.mu.Unlock()
+	n.bed.close()
+	err := errors.Join(n.dev.close(), n.tree.remove())
+	if err != nil {
+		err = fmt.Errorf("fabric: %s: %w", n.key, err)
+	}
+	return err
+}
+
+// lightLocked takes in a change of light at the receiver. What it means for frames is
+// done at once; the rest is for the firmware.
+func (n *nic) lightLocked(c emulator.LightChange) {
+	f := n.fabric
+	power := c.Power.Milliwatts()
+	lit := power >= f.sensitivity
+	if lit != n.lit {
+		stage := timeline.Dark
+		if lit {
+			stage = timeline.Light
+		}
+		f.log.add(timeline.Mark{
+			Stage: stage, Subject: n.key, Host: n.Host, Interval: timeline.Point(c.AtNS),
+			Reconfiguration: c.Operation, Detail: fmt.Sprintf("%v at %v", c.Power, n.Rx),
+		})
+	}
+	n.lit, n.from = lit, Port{n.Rx.Switch, c.From}
+	n.routeLocked(c.Operation)
+
+	n.mu.Lock()
+	n.lights = append(n.lights, lightAt{power, lit, c.AtNS, c.Operation})
+	n.mu.Unlock()
+	n.bed.wake()
+}
+
+// run is the firmware and the module.
+func (n *nic) run() {
+	defer close(n.ended)
+	for {
+		n.mu.Lock()
+		lights, over := n.lights, n.over
+		n.lights = nil
+		n.mu.Unlock()
+		if over {
+			return
+		}
+		refreshed := false
+		for _, l := range lights {
+			n.act(n.firmware.light(l.lit, l.at, l.op))
+			refreshed = n.module.light(l.power, l.lit, l.at) || refreshed
+		}
+		now := n.fabric.axis.NS(time.Now())
+		n.act(n.firmware.advance(now))
+		if n.module.advance(now) || refreshed {
+			n.check(n.tree.setModule(n.module.memory[:]))
+		}
+		n.bed.sleep(min(n.firmware.due(), n.module.due))
+	}
+}
+
+// act does what the firmware decided.
+func (n *nic) act(actions []action) {
+	for _, a := range actions {
+		switch a.step {
+		case firmwareUp:
+			n.timed(timeline.Firmware, a.op, func() error { return n.tree.setLink(true) })
+		case carrierUp:
+			n.timed(timeline.CarrierUp, a.op, func() error { return n.dev.carrier(true) })
+			n.setCarrier(true, a.op)
+			n.check(n.tree.setActive(true))
+		case loseLink:
+			// No frame passes a link that the firmware has given up, so the path closes
+			// first. Firmware that had a link may not have told the kernel yet.
+			if n.setCarrier(false, a.op) {
+				n.timed(timeline.CarrierDown, a.op, func() error { return n.dev.carrier(false) })
+				n.check(n.tree.setActive(false))
+			}
+			n.check(n.tree.setLink(false))
+		}
+	}
+}
+
+// timed does something and logs when.
+func (n *nic) timed(stage timeline.Stage, op int, do func() error) {
+	before := time.Now()
+	err := do()
+	if err != nil {
+		n.check(err)
+		return
+	}
+	n.fabric.log.add(timeline.Mark{
+		Stage: stage, Subject: n.key, Host: n.Host,
+		Interval: n.fabric.axis.Span(before, time.Now()), Reconfiguration: op,
+	})
+}
+
+// setCarrier notes that the NIC has a carrier or not, opens or closes its paths,
+// and reports whether that is new.
+func (n *nic) setCarrier(on bool, op int) bool {
+	n.fabric.mu.Lock()
+	defer n.fabric.mu.Unlock()
+	if n.carrier == on {
+		return false
+	}
+	n.carrier = on
+	if on {
+		n.ups++
+	} else {
+		n.downs++
+	}
+	n.routesLocked(op)
+	return true
+}
+
+// check keeps an error for Close. The first one tells most.
+func (n *nic) check(err error) {
+	if err == nil {
+		return
+	}
+	f := n.fabric
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.failed == nil {
+		f.failed = fmt.Errorf("fabric: %s: %w", n.key, err)
+	}
+}
+
+// Remove pulls a NIC out of its host, as if by hand: its interface and its part of
+// the tree are gone, and its light no longer enters the switch. What the NIC was
+// is forgotten, but for its address.
+func (f *Fabric) Remove(host, name string) error {
+	f.change.Lock()
+	defer f.change.Unlock()
+	n, err := f.find(host, name)
+	if err != nil {
+		return err
+	}
+	err = f.switches[n.Tx.Switch].SetInput(n.Tx.Port, ocs.DBm(math.Inf(-1)))
+	return errors.Join(err, f.remove(n))
+}
+
+func (f *Fabric) remove(n *nic) error {
+	f.mu.Lock()
+	delete(f.nics, n.key)
+	delete(f.byTx, n.Tx)
+	delete(f.byRx, n.Rx)
+	for _, h := range f.hosts {
+		h.nics = slices.DeleteFunc(h.nics, func(o *nic) bool { return o == n })
+	}
+	f.mu.Unlock()
+	return n.end()
+}
+
+// Add plugs in a NIC; its host is made if need be. It sends light at the power that
+// the personality of its switch calls usual.
+func (f *Fabric) Add(cfg NIC) error {
+	f.change.Lock()
+	defer f.change.Unlock()
+	if f.closed {
+		return fmt.Errorf("fabric: %s/%s cannot be added: the fabric is closed", cfg.Host, cfg.Name)
+	}
+	f.mu.Lock()
+	err := f.checkLocked(cfg)
+	f.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	n, err := f.make(cfg)
+	if err != nil {
+		return err
+	}
+	if err := f.meet(n); err != nil {
+		return errors.Join(err, f.remove(n))
+	}
+	n.begin()
+	f.mu.Lock()
+	if c, ok := f.lights[n.Rx]; ok && c.Lit() {
+		c.AtNS = f.axis.NS(time.Now())
+		n.lightLocked(c)
+	}
+	f.mu.Unlock()
+	d := f.switches[n.Tx.Switch]
+	return d.SetInput(n.Tx.Port, ocs.DBm(d.Personality().Optics.Launch))
+}
+
+// meet introduces a new NIC and all others to each other.
+func (f *Fabric) meet(n *nic) error {
+	for _, h := range f.hosts {
+		for _, o := range h.nics {
+			to := []link{n.link}
+			if o == n {
+				to = f.others(n)
+			}
+			if err := f.ground.introduce(h, o.dev, to); err != nil {
+				return fmt.Errorf("fabric: %s: %w", o.key, err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package fabric
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/ocslab/ocslab/internal/netns"
+)
+
+// tap is a TAP device: Documentation/networking/tuntap.rst.
+type tap struct {
+	*pump
+	ifindex int
+}
+
+// tapQueue is how many frames wait for us, as in a common NIC.
+const tapQueue = 1000
+
+func newTAP(ns *netns.NS, nl *netlink.Handle, l link) (device, error) {
+	fd := -1
+	err := ns.Do(func() (err error) {
+		if fd, err = unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err != nil {
+			return fmt.Errorf("/dev/net/tun: %w", err)
+		}
+		ifr, err := unix.NewIfreq(l.name)
+		if err != nil {
+			return err
+		}
+		ifr.SetUint16(unix.IFF_TAP | unix.IFF_NO_PI)
+		if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, ifr); err != nil {
+			return fmt.Errorf("ioctl TUNSETIFF: %w", err)
+		}
+		return nil
+	})
+	t := &tap{}
+	if err == nil {
+		err = setCarrier(fd, false)
+	}
+	if err == nil {
+		t.ifindex, err = settle(nl, l)
+	}
+	if err == nil {
+		err = nl.LinkSetTxQLen(&netlink.Tuntap{LinkAttrs: netlink.LinkAttrs{Index: t.ifindex}}, tapQueue)
+	}
+	if err != nil {
+		if fd >= 0 {
+			err = errors.Join(err, unix.Close(fd))
+		}
+		return nil, fmt.Errorf("TAP device %s: %w", l.name, err)
+	}
+	t.pump = newPump(fd, l.name, l.sends)
+	return t, nil
+}
+
+func (t *tap) index() int { return t.ifindex }
+
+func (t *tap) carrier(on bool) error { return setCarrier(t.fd, on) }
+
+func setCarrier(fd int, on bool) error {
+	v := 0
+	if on {
+		v = 1
+	}
+	if err := unix.IoctlSetPointerInt(fd, unix.TUNSETCARRIER, v); err != nil {
+		return fmt.Errorf("ioctl TUNSETCARRIER: %w", err)
+	}
+	return nil
+}
