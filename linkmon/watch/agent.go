@@ -212,9 +212,9 @@ func (a *agent) read(out io.Reader) {
 func (a *agent) line(data []byte, received int64) {
 	var q struct {
 		question
-		Error   string `json:"error"`
-		Source  Source
-		Account Account
+		Error   string  `json:"error"`
+		Source  Source  `json:"-"`
+		Account Account `json:"-"`
 	}
 	err := json.Unmarshal(data, &q)
 	switch {

@@ -1,0 +1,434 @@
+package watch_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ocslab/ocslab/linkmon"
+	"github.com/ocslab/ocslab/linkmon/watch"
+	"github.com/ocslab/ocslab/timeline"
+)
+
+// TestMain is the agent when the environment says so.
+func TestMain(m *testing.M) {
+	if mode := os.Getenv("WATCH_TEST_AGENT"); mode != "" {
+		agent(mode)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// nics are counters of interfaces that a test sets.
+type nics struct {
+	mu    sync.Mutex // guards list
+	list  map[string]*[2]uint32
+	order []string
+}
+
+func newNICs(names ...string) *nics {
+	n := &nics{list: map[string]*[2]uint32{}, order: names}
+	for _, name := range names {
+		n.list[name] = &[2]uint32{1, 0} // up
+	}
+	return n
+}
+
+func (n *nics) Interfaces() (list []linkmon.Interface, _ error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i, name := range n.order {
+		if n.list[name] != nil {
+			list = append(list, linkmon.Interface{Index: i + 1, Name: name})
+		}
+	}
+	return list, nil
+}
+
+func (n *nics) Open(i linkmon.Interface) (linkmon.Counter, error) { return counter{n, i.Name}, nil }
+
+// toggle takes the carrier or gives it, and returns between when.
+func (n *nics) toggle(name string) timeline.Interval {
+	axis := timeline.HostAxis()
+	from := time.Now()
+	n.mu.Lock()
+	c := n.list[name]
+	if c[0] > c[1] {
+		c[1]++
+	} else {
+		c[0]++
+	}
+	n.mu.Unlock()
+	return axis.Span(from, time.Now())
+}
+
+func (n *nics) remove(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.list, name)
+}
+
+type counter struct {
+	n    *nics
+	name string
+}
+
+func (c counter) UpDown() (up, down uint32, err error) {
+	c.n.mu.Lock()
+	defer c.n.mu.Unlock()
+	if x := c.n.list[c.name]; x != nil {
+		return x[0], x[1], nil
+	}
+	return 0, 0, linkmon.ErrGone
+}
+
+func (c counter) Changes() (uint32, error) {
+	up, down, err := c.UpDown()
+	return up + down, err
+}
+
+func (c counter) Carrier() (bool, error) {
+	up, down, err := c.UpDown()
+	return up > down, err
+}
+
+func (counter) Close() error { return nil }
+
+func start(t *testing.T, opt watch.Options) *watch.Watch {
+	t.Helper()
+	w, err := watch.Start(t.Context(), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	return w
+}
+
+// until reads records until one satisfies done.
+func until(t *testing.T, w *watch.Watch, done func(watch.Record) bool) (all []watch.Record) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for {
+		records, err := w.Next(ctx)
+		all = append(all, records...)
+		if slices.ContainsFunc(records, done) {
+			return all
+		}
+		if err != nil {
+			t.Fatalf("%v; seen: %s", err, asJSON(all))
+		}
+	}
+}
+
+func asJSON(records []watch.Record) string {
+	var b strings.Builder
+	for _, r := range records {
+		line, _ := json.Marshal(r)
+		b.Write(append(line, '\n'))
+	}
+	return b.String()
+}
+
+func stage(s timeline.Stage, subject string) func(watch.Record) bool {
+	return func(r watch.Record) bool { return r.Mark != nil && r.Mark.Stage == s && r.Mark.Subject == subject }
+}
+
+// tree publishes the state of a NIC as an emulated host does.
+type tree struct {
+	dir         string
+	phys, image *os.File
+}
+
+func newTree(t *testing.T, iface string) *tree {
+	t.Helper()
+	tr := &tree{dir: t.TempDir()}
+	port := filepath.Join(tr.dir, "class/infiniband/ocs0/ports/1")
+	module := filepath.Join(tr.dir, "module", iface, "eeprom")
+	for name, text := range map[string]string{
+		filepath.Join(port, "state"):             "4: ACTIVE",
+		filepath.Join(port, "phys_state"):        "5: LinkUp ",
+		filepath.Join(port, "gid_attrs/ndevs/0"): iface,
+		module:                                   "",
+	} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tr.image = open(t, module)
+	image := make([]byte, 2432)
+	image[0] = 0x11 // QSFP28
+	write(t, tr.image, 0, image)
+	tr.light(t, 3000)
+	tr.phys = open(t, filepath.Join(port, "phys_state"))
+	return tr
+}
+
+func open(t *testing.T, name string) *os.File {
+	t.Helper()
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func write(t *testing.T, f *os.File, at int64, b []byte) timeline.Interval {
+	t.Helper()
+	from := time.Now()
+	if _, err := f.WriteAt(b, at); err != nil {
+		t.Fatal(err)
+	}
+	return timeline.HostAxis().Span(from, time.Now())
+}
+
+// light sets the power of the four lanes, in 0.1 µW.
+func (tr *tree) light(t *testing.T, power uint16) timeline.Interval {
+	b := []byte{byte(power >> 8), byte(power)}
+	return write(t, tr.image, 34, slices.Concat(b, b, b, b))
+}
+
+func (tr *tree) linkUp(t *testing.T, up bool) timeline.Interval {
+	text := "2: Polling\n"
+	if up {
+		text = "5: LinkUp \n"
+	}
+	return write(t, tr.phys, 0, []byte(text))
+}
+
+// Ensure each source of a host makes its marks, and that the intervals hold what
+// happened.
+func TestWatch_AllSources(t *testing.T) {
+	n, tr := newNICs("nic0"), newTree(t, "nic0")
+	w := start(t, watch.Options{Hosts: []watch.Host{{
+		Host: linkmon.Host{Name: "gpu1", Counters: n}, Tree: tr.dir, Lag: time.Millisecond,
+	}}})
+	for _, s := range []timeline.Stage{timeline.CarrierUp, timeline.Firmware, timeline.Light} {
+		if !w.Covers(s, "gpu1/nic0") {
+			t.Errorf("%s of gpu1/nic0 is not covered; sources: %+v", s, w.Sources())
+		}
+		if w.Covers(s, "gpu2/nic0") {
+			t.Errorf("%s of gpu2/nic0 is covered, and there is no such host", s)
+		}
+	}
+	if w.Covers(timeline.Traffic, "gpu1/nic0>gpu2/nic0") {
+		t.Error("traffic is covered without a probe")
+	}
+
+	holds := func(s timeline.Stage, truth timeline.Interval) {
+		t.Helper()
+		all := until(t, w, stage(s, "gpu1/nic0"))
+		m := all[slices.IndexFunc(all, stage(s, "gpu1/nic0"))].Mark
+		if _, ok := m.Intersect(truth); !ok {
+			t.Errorf("mark %v does not hold %+v", m, truth)
+		}
+	}
+	// The samplers must have read once before they can see a change: go to and fro
+	// until they do.
+	for seen := false; !seen; {
+		tr.light(t, 3000)
+		tr.light(t, 0)
+		for _, r := range w.Drain() {
+			seen = seen || stage(timeline.Dark, "gpu1/nic0")(r)
+		}
+	}
+	holds(timeline.Light, tr.light(t, 3000))
+	holds(timeline.CarrierDown, n.toggle("nic0"))
+	tr.linkUp(t, false)
+	until(t, w, func() func(watch.Record) bool { // several readings later it has been seen
+		n.toggle("nic0")
+		return stage(timeline.CarrierUp, "gpu1/nic0")
+	}())
+	for seen := false; !seen; {
+		tr.linkUp(t, false)
+		tr.linkUp(t, true)
+		for _, r := range w.Drain() {
+			seen = seen || stage(timeline.Firmware, "gpu1/nic0")(r)
+		}
+	}
+
+	if err := w.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := []watch.Account{{Host: "gpu1", Counted: 2, Reported: 2}}
+	if d := cmp.Diff(want, w.Accounts()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+
+	n.remove("nic0")
+	until(t, w, func(r watch.Record) bool { return r.Note != nil && r.Note.Event == "removed" })
+	if w.Covers(timeline.Firmware, "gpu1/nic0") || w.Covers(timeline.Light, "gpu1/nic0") {
+		t.Error("an interface that is gone is covered")
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := w.Next(t.Context()); err != nil {
+			if !errors.Is(err, io.EOF) {
+				t.Errorf("after Close: %v", err)
+			}
+			break
+		}
+	}
+}
+
+// Ensure what is not watched says why.
+func TestWatch_Sources(t *testing.T) {
+	w := start(t, watch.Options{Hosts: []watch.Host{{Host: linkmon.Host{Name: "gpu1", Counters: newNICs("nic0")}, Tree: t.TempDir()}}})
+	for _, s := range w.Sources() {
+		if !s.On && (s.Why == "" || strings.Contains(s.Why, "\n")) {
+			t.Errorf("%s of %s%s: %q is not a sentence", s.Name, s.Host, s.Subject, s.Why)
+		}
+		if s.On && s.Name != "counters" {
+			t.Errorf("%s is on in an empty tree", s.Name)
+		}
+	}
+}
+
+func TestRecord_JSON(t *testing.T) {
+	mark := timeline.Mark{Stage: timeline.CarrierUp, Subject: "gpu1/nic0", Host: "gpu1", Interval: timeline.Between(1, 2), Source: "counters"}
+	note := watch.Note{Kind: watch.Link, Event: "renamed", Subject: "gpu1/nic1", Host: "gpu1", Interval: timeline.Point(3), Source: "netlink", Text: "nic0"}
+	for _, tc := range []struct {
+		r    watch.Record
+		want string
+	}{
+		{watch.Record{Mark: &mark}, `{"kind":"mark","stage":"carrier-up","subject":"gpu1/nic0","host":"gpu1","earliest_ns":1,"latest_ns":2,"source":"counters","reconfiguration":0}`},
+		{watch.Record{Note: &note}, `{"kind":"link","event":"renamed","subject":"gpu1/nic1","host":"gpu1","earliest_ns":3,"latest_ns":3,"source":"netlink","text":"nic0"}`},
+	} {
+		got, err := json.Marshal(tc.r)
+		if err != nil || string(got) != tc.want {
+			t.Errorf("got %s, %v\nwant %s", got, err, tc.want)
+		}
+		var back watch.Record
+		if err := json.Unmarshal(got, &back); err != nil || cmp.Diff(tc.r, back) != "" {
+			t.Errorf("read back: %v\n%s", err, cmp.Diff(tc.r, back))
+		}
+	}
+	for _, bad := range []string{"", "{", "{}", `{"kind":"gossip"}`, `{"kind":"mark"}`, `{"kind":"gap","earliest_ns":2,"latest_ns":1}`, `{"kind":7}`} {
+		if err := json.Unmarshal([]byte(bad), new(watch.Record)); err == nil {
+			t.Errorf("%q is taken for a record", bad)
+		}
+	}
+}
+
+// agent is a stand-in for ocslab on another machine: its clock is an hour ahead.
+func agent(mode string) {
+	its := func() int64 { return timeline.HostAxis().NS(time.Now()) + int64(time.Hour) }
+	say := func(format string, args ...any) { fmt.Printf(format+"\n", args...) }
+	switch mode {
+	case "mute":
+		io.Copy(io.Discard, os.Stdin)
+		return
+	case "fails":
+		fmt.Fprintln(os.Stderr, "ocslab: cannot be had here")
+		os.Exit(3)
+	}
+	say(`{"kind":"source","host":"gpu9","source":"counters","on":true}`)
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		var q struct {
+			Kind string
+			ID   int
+		}
+		if err := json.Unmarshal(lines.Bytes(), &q); err != nil {
+			os.Exit(9)
+		}
+		switch q.Kind {
+		case "clock":
+			say(`{"kind":"clock","id":%d,"at_ns":%d}`, q.ID, its())
+		case "flush":
+			at := its()
+			say(`{"kind":"mark","stage":"carrier-up","subject":"gpu9/nic0","host":"gpu9","earliest_ns":%d,"latest_ns":%d,"source":"counters","reconfiguration":0}`, at, at)
+			say("noise")
+			say(`{"kind":"account","host":"gpu9","counted":1,"reported":1}`)
+			say(`{"kind":"flush","id":%d}`, q.ID)
+			if mode == "dies" {
+				os.Exit(1)
+			}
+		}
+	}
+}
+
+func agentHost(t *testing.T, mode string) watch.Host {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return watch.Host{Host: linkmon.Host{Name: "gpu9"}, Agent: []string{"env", "WATCH_TEST_AGENT=" + mode, self}}
+}
+
+// Ensure marks of another machine come over to our clock, with what is not known of
+// the offset in their width, and that its account counts.
+func TestWatch_Agent(t *testing.T) {
+	w := start(t, watch.Options{Hosts: []watch.Host{agentHost(t, "good")}})
+	axis := timeline.HostAxis()
+	from := time.Now()
+	if err := w.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	truth := axis.Span(from, time.Now())
+	all := until(t, w, stage(timeline.CarrierUp, "gpu9/nic0"))
+	m := all[slices.IndexFunc(all, stage(timeline.CarrierUp, "gpu9/nic0"))].Mark
+	if _, ok := m.Intersect(truth); !ok || m.Width() == 0 || m.Width() > time.Minute {
+		t.Errorf("mark %v (width %v) against %+v", m, m.Width(), truth)
+	}
+	if !w.Covers(timeline.CarrierUp, "gpu9/nic0") {
+		t.Error("what the agent covers is not covered")
+	}
+	if d := cmp.Diff([]watch.Account{{Host: "gpu9", Counted: 1, Reported: 1}}, w.Accounts()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if said := asJSON(append(all, w.Drain()...)); !strings.Contains(said, "which is no JSON line") {
+		t.Errorf("noise of the agent went unsaid:\n%s", said)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWatch_AgentFails(t *testing.T) {
+	_, err := watch.Start(t.Context(), watch.Options{Hosts: []watch.Host{agentHost(t, "fails")}})
+	if err == nil || !strings.Contains(err.Error(), "cannot be had here") {
+		t.Errorf("err=%v, want what the agent said", err)
+	}
+	_, err = watch.Start(t.Context(), watch.Options{Hosts: []watch.Host{{Host: linkmon.Host{Name: "gpu9"}, Agent: []string{"/no/such/program"}}}})
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("err=%v, want os.ErrNotExist", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err = watch.Start(ctx, watch.Options{Hosts: []watch.Host{agentHost(t, "mute")}})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("err=%v, want the deadline", err)
+	}
+
+	w := start(t, watch.Options{Hosts: []watch.Host{agentHost(t, "dies")}})
+	if err := w.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	until(t, w, func(r watch.Record) bool { return r.Note != nil && strings.Contains(r.Note.Text, "ended") })
+	if w.Covers(timeline.CarrierUp, "gpu9/nic0") {
+		t.Error("a host whose agent ended is covered")
+	}
+	if err := w.Flush(t.Context()); err == nil {
+		t.Error("flushed an agent that ended")
+	}
+}
