@@ -81,6 +81,7 @@ type fake struct {
 	open       int
 	block      time.Duration // of the next read
 	onUpDown   func()
+	after      func() // a read of Changes has been answered, but not yet arrived
 }
 
 func (l *fake) Changes() (uint32, error) {
@@ -90,8 +91,12 @@ func (l *fake) Changes() (uint32, error) {
 	l.host.mu.Unlock()
 	time.Sleep(d)
 	l.host.mu.Lock()
-	defer l.host.mu.Unlock()
-	return l.ups + l.downs, l.err
+	n, err, after := l.ups+l.downs, l.err, l.after
+	l.host.mu.Unlock()
+	if after != nil {
+		after()
+	}
+	return n, err
 }
 
 func (l *fake) UpDown() (ups, downs uint32, err error) {

@@ -169,6 +169,7 @@ func TestOverrun(t *testing.T) {
 		for i := range 50 {
 			ip(t, ns, "link", "set", "tap0", "alias", fmt.Sprint(i))
 		}
+		ip(t, ns, "link", "set", "tap0", "down") // of which nobody hears
 		up := taps[0].up
 		for range 6 {
 			if _, err := taps[0].toggle(); err != nil {
@@ -186,7 +187,11 @@ func TestOverrun(t *testing.T) {
 			t.Errorf("no gap: %v", events)
 		}
 		account(t, m, 6)
+		if l := m.Links()[0]; l.OperState != "down" {
+			t.Errorf("not looked at again: %+v", l)
+		}
 		// And it goes on.
+		ip(t, ns, "link", "set", "tap0", "up")
 		if _, err := taps[0].toggle(); err != nil {
 			t.Fatal(err)
 		}

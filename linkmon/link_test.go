@@ -2,6 +2,7 @@ package linkmon
 
 import (
 	"testing"
+	"time"
 
 	"github.com/ocslab/ocslab/timeline"
 )
@@ -113,5 +114,47 @@ func TestJoin(t *testing.T) {
 	}
 	if len(l.pending) != mostPending {
 		t.Errorf("%d pending", len(l.pending))
+	}
+}
+
+// still is a host with one link that does nothing.
+type still struct{}
+
+func (still) Interfaces() ([]Interface, error)       { return []Interface{{7, "nic0"}}, nil }
+func (still) Open(Interface) (Counter, error)        { return still{}, nil }
+func (still) Changes() (uint32, error)               { return 3, nil }
+func (still) UpDown() (ups, downs uint32, err error) { return 2, 1, nil }
+func (still) Carrier() (bool, error)                 { return true, nil }
+func (still) Close() error                           { return nil }
+
+// The kernel has said that a link is gone. That holds, whatever is still listed, until it
+// says that there is one of that index again.
+func TestGoneIsGone(t *testing.T) {
+	m, err := Start(t.Context(), Options{Poll: time.Hour, Hosts: []Host{{Name: "gpu1", Counters: still{}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	h := m.hosts[0]
+	told := func(msg linkMessage) {
+		m.mu.Lock()
+		h.toldLocked(msg, timeline.Point(m.axis.NS(time.Now())), true)
+		m.mu.Unlock()
+		for range 2 {
+			if err := m.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	told(linkMessage{index: 7, gone: true})
+	if got := m.Links(); len(got) != 0 {
+		t.Errorf("still there: %v", got)
+	}
+	told(linkMessage{index: 7, changes: 1, counted: true})
+	if got := m.Links(); len(got) != 1 || got[0].Transitions != 2 || !got[0].Carrier {
+		t.Errorf("not there again: %v", got)
+	}
+	if a := m.Account(); a.Err() != nil || len(a.PerLink) != 2 {
+		t.Errorf("%+v", a)
 	}
 }

@@ -29,6 +29,8 @@ type watchFlags struct {
 	poll, optics time.Duration
 	tight, sync  bool
 	netlinkOnly  bool
+	reasons      bool
+	kmsg         bool
 }
 
 func (w *watchFlags) add(f *pflag.FlagSet) {
@@ -36,6 +38,8 @@ func (w *watchFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&w.tight, "tight", false, "sweep without pause: one core for a few microseconds of resolution")
 	f.BoolVar(&w.sync, "sync", false, "make the kernel announce every change at once (Linux 6.8); changes when it lets traffic pass")
 	f.DurationVar(&w.optics, "optics", 0, "time between readings of the modules' received power; 0 is never for real modules, since that disturbs link events")
+	f.BoolVar(&w.reasons, "reasons", false, "ask drivers through ethtool why a link is down, each time carrier has gone; disturbs link events")
+	f.BoolVar(&w.kmsg, "kmsg", false, "read what drivers log of this machine's links")
 	f.BoolVar(&w.netlinkOnly, "netlink-only", false, "listen to rtnetlink only, as ordinary monitors do, to see what that misses")
 }
 
@@ -43,7 +47,7 @@ func (w *watchFlags) options() (watch.Options, error) {
 	if w.poll <= 0 {
 		return watch.Options{}, usagef("--poll %v: want a time above zero; --tight does not pause at all", w.poll)
 	}
-	return watch.Options{Poll: w.poll, Tight: w.tight, Sync: w.sync, NoCounters: w.netlinkOnly, Optics: w.optics}, nil
+	return watch.Options{Poll: w.poll, Tight: w.tight, Sync: w.sync, NoCounters: w.netlinkOnly, Optics: w.optics, Reasons: w.reasons, Kmsg: w.kmsg}, nil
 }
 
 // mode tells in words how the carriers are watched.
@@ -64,7 +68,7 @@ func (w *watchFlags) mode() string {
 func (a *app) watchCommand() *cobra.Command {
 	var flags watchFlags
 	var netnss []string
-	var name string
+	var name, timers string
 	var sources, agent bool
 	var length time.Duration
 	c := &cobra.Command{
@@ -82,6 +86,9 @@ At the end the marks are held against the counters. If transitions are missing, 
 is said, and the exit code is 5.`,
 		Example: "  ocslab watch\n  ocslab watch --netns gpu1 --netns gpu2 'ens*'\n  ocslab --lab lab.yaml watch gpu1 --json\n  ocslab watch --sources",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if timers != "" {
+				return a.printTimers(timers)
+			}
 			opt, err := flags.options()
 			if err != nil {
 				return err
@@ -124,6 +131,7 @@ is said, and the exit code is 5.`,
 	f.StringVar(&name, "host", "", "`NAME` of this host in marks (default its hostname)")
 	f.DurationVar(&length, "for", 0, "end after this time; 0 is never")
 	f.BoolVar(&sources, "sources", false, "list what can be watched here, and what not and why, and end")
+	f.StringVar(&timers, "timers", "", "print the firmware's timers of the last link-up from saved output of mstlink, mlxlink or mstreg (`FILE`), and end")
 	f.BoolVar(&agent, "agent", false, "answer questions of another ocslab on standard input, and end when that ends")
 	return c
 }

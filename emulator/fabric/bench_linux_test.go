@@ -130,32 +130,38 @@ func BenchmarkForward(b *testing.B) {
 	for _, size := range []int{64, 1400} {
 		b.Run(fmt.Sprintf("%dB", size), func(b *testing.B) {
 			ways(b, func(b *testing.B, e ends) {
-				got := make(chan int, 1)
+				type count struct {
+					n    int
+					last time.Time
+				}
+				got := make(chan count, 1)
 				go func() {
-					n, buf := 0, make([]byte, 2048)
-					for {
-						k, _, err := unix.Recvfrom(e.to, buf, 0)
-						if err != nil || k == 1 && buf[0] == 'e' {
-							break
+					var c count
+					for buf := make([]byte, 2048); ; c.n++ {
+						if _, _, err := unix.Recvfrom(e.to, buf, 0); err != nil { // nothing for 100 ms
+							got <- c
+							return
 						}
-						n++
+						c.last = time.Now()
 					}
-					got <- n
 				}()
 				payload := make([]byte, size)
+				begun := time.Now()
 				b.ResetTimer()
 				for range b.N {
 					if err := unix.Sendto(e.from, payload, 0, &e.at); err != nil {
 						b.Fatal(err)
 					}
 				}
-				took := b.Elapsed()
 				b.StopTimer()
-				n := <-got
-				pps := float64(n) / took.Seconds()
+				c := <-got
+				if c.n == 0 {
+					b.Fatal("nothing arrived")
+				}
+				pps := float64(c.n) / c.last.Sub(begun).Seconds()
 				b.ReportMetric(pps, "pkt/s")
 				b.ReportMetric(pps*float64(size)*8/1e9, "Gbit/s")
-				b.ReportMetric(100*float64(b.N-n)/float64(b.N), "%lost")
+				b.ReportMetric(100*float64(b.N-c.n)/float64(b.N), "%lost")
 			})
 		})
 	}

@@ -32,9 +32,15 @@ func TestStart_Bad(t *testing.T) {
 		is   error
 	}{
 		{"no NICs", func(c *fabric.Config) { c.NICs = nil }, "no NICs", nil},
-		{"same name", func(c *fabric.Config) { c.NICs = append(c.NICs, nic("gpu1", "ens1f0", port("rail0", 2), port("rail0", 6))) }, "gpu1/ens1f0 is there twice", nil},
-		{"same Rx", func(c *fabric.Config) { c.NICs = append(c.NICs, nic("gpu2", "ens1f0", port("rail0", 2), port("rail0", 5))) }, "rail0/5, but so does gpu1/ens1f0", nil},
-		{"same Tx", func(c *fabric.Config) { c.NICs = append(c.NICs, nic("gpu2", "ens1f0", port("rail0", 1), port("rail0", 6))) }, "rail0/1, but so does gpu1/ens1f0", nil},
+		{"same name", func(c *fabric.Config) {
+			c.NICs = append(c.NICs, nic("gpu1", "ens1f0", port("rail0", 2), port("rail0", 6)))
+		}, "gpu1/ens1f0 is there twice", nil},
+		{"same Rx", func(c *fabric.Config) {
+			c.NICs = append(c.NICs, nic("gpu2", "ens1f0", port("rail0", 2), port("rail0", 5)))
+		}, "rail0/5, but so does gpu1/ens1f0", nil},
+		{"same Tx", func(c *fabric.Config) {
+			c.NICs = append(c.NICs, nic("gpu2", "ens1f0", port("rail0", 1), port("rail0", 6)))
+		}, "rail0/1, but so does gpu1/ens1f0", nil},
 		{"unknown switch", func(c *fabric.Config) { c.NICs[0].Rx = port("rail7", 5) }, `switch "rail7", which is not one of the switches (rail0)`, nil},
 		{"no switch", func(c *fabric.Config) { c.Switches = nil }, "not one of the switches", nil},
 		{"nil switch", func(c *fabric.Config) { c.Switches["rail1"] = nil }, `switch "rail1" has no device`, nil},

@@ -202,8 +202,6 @@ func TestFirmware_Invariants(t *testing.T) {
 // FuzzFirmware reads its input as changes of light, two bytes each: a pause, whose
 // last bit is the light, and how late the machine is told.
 func FuzzFirmware(f *testing.F) {
-	f.Add([]byte{21, 0, 80, 0, 31, 0})
-	f.Add([]byte{1, 0, 4, 200, 5, 0})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m := machine(fixed, 1)
 		up, carrier := false, false

@@ -231,10 +231,9 @@ func kernelStamps(t *testing.T, c *net.UDPConn) func() (int64, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = errors.Join(raw.Control(func(fd uintptr) {
-		err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
-	}), err)
-	if err != nil {
+	var set error
+	err = raw.Control(func(fd uintptr) { set = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1) })
+	if err := errors.Join(err, set); err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now()
@@ -358,6 +357,47 @@ func TestKernel_RemoveAdd(t *testing.T) {
 		waitCarrier(t, f, true, "gpu1", "gpu3")
 		three, at := socket(t, f, 2)
 		pass(t, one, three, at, 10)
+	})
+}
+
+// TestStart_Best takes the best rung that there is.
+func TestStart_Best(t *testing.T) {
+	_, cfg := pairOfHosts(t, 1)
+	var want fabric.Rung
+	for _, a := range fabric.Rungs() {
+		if want == 0 && a.Err == nil {
+			want = a.Rung
+		}
+	}
+	if got := start(t, cfg).Rung(); got != want {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// TestKernel_AddRefused: a NIC that the kernel refuses is not there, and its place is
+// free.
+func TestKernel_AddRefused(t *testing.T) {
+	onKernel(t, func(t *testing.T, r fabric.Rung) {
+		d, cfg := pairOfHosts(t, 2)
+		cfg.Rung, cfg.NICs = r, cfg.NICs[:1]
+		f := start(t, cfg)
+		bad := nicOf(2, 2)
+		bad.Host, bad.Name = "gpu1", "all" // see TestKernel_Refused
+		if err := f.Add(bad); err == nil {
+			t.Fatal("added")
+		}
+		bad.Name = "ens2f0"
+		if err := f.Add(bad); err != nil {
+			t.Fatal(err)
+		}
+		connect(t, d, "1>4")
+		wait(t, "carrier", func() bool {
+			_, _, on, err := f.Counts("gpu1", "ens2f0")
+			return on && err == nil
+		})
+		if h := f.Hosts()[0]; len(h.NICs) != 2 {
+			t.Errorf("%+v", h)
+		}
 	})
 }
 

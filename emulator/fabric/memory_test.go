@@ -112,7 +112,7 @@ func TestMemory_Timeline(t *testing.T) {
 			t.Error("carrier too early")
 		}
 		send(t, w1, "too early", addrOf(f, "gpu2"))
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if !hasCarrier(t, f, "gpu2") {
 			t.Error("no carrier")

@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"runtime"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -111,32 +114,52 @@ func (n *NS) current() (bool, error) {
 
 // Sysfs returns the directory /sys as seen from within the namespace:
 // class/net in it lists the namespace's interfaces. Use openat(2) on it, or
-// [os.Root]. Of the namespace the program runs in it is /sys itself and needs no
-// privilege; else it is a mount that is attached nowhere and ends when the file is
+// [os.Root]. It is a mount that is attached nowhere and ends when the file is
 // closed and all that was opened under it (fsmount(2), Linux 5.2), and needs
-// CAP_SYS_ADMIN.
+// CAP_SYS_ADMIN. Without that right, the namespace that the program runs in is seen
+// through /sys itself, unless that was mounted in another one, as `nsenter --net`
+// leaves it.
 func (n *NS) Sysfs() (*os.File, error) {
 	var dir *os.File
 	err := onThread(func() error {
 		same, err := n.current()
+		if err == nil && !same {
+			err = n.enter()
+		}
 		if err != nil {
-			return err
-		}
-		if same {
-			dir, err = os.Open("/sys")
-			return err
-		}
-		if err := n.enter(); err != nil {
 			return err
 		}
 		fd, err := mountSysfs()
-		if err != nil {
+		switch {
+		case err == nil:
+			dir = os.NewFile(uintptr(fd), "sysfs of "+n.name)
+			return nil
+		case !same:
 			return fmt.Errorf("sysfs of network namespace %s: %w", n.name, err)
 		}
-		dir = os.NewFile(uintptr(fd), "sysfs of "+n.name)
-		return nil
+		if err := checkSys(); err != nil {
+			return err
+		}
+		dir, err = os.Open("/sys")
+		return err
 	})
 	return dir, err
+}
+
+// checkSys reports whether /sys shows the interfaces of the calling thread's
+// namespace.
+func checkSys() error {
+	list, err := net.Interfaces()
+	if err != nil {
+		return err
+	}
+	for _, i := range list {
+		text, err := os.ReadFile("/sys/class/net/" + i.Name + "/ifindex")
+		if err != nil || strings.TrimSpace(string(text)) != strconv.Itoa(i.Index) {
+			return fmt.Errorf("/sys was mounted in another network namespace and does not show %s: run as root, or enter with `ip netns exec`", i.Name)
+		}
+	}
+	return nil
 }
 
 func mountSysfs() (int, error) {

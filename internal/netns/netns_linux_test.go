@@ -2,11 +2,13 @@ package netns_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/vishvananda/netlink"
@@ -92,6 +94,64 @@ func mustReadlink(t *testing.T, p string) string {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// Ensure a program whose /sys is that of another namespace is not misled by it.
+func TestSysfs_ForeignMount(t *testing.T) {
+	if os.Getenv("NETNS_TEST_CHILD") != "" {
+		sys, err := open(t, "").Sysfs()
+		if err != nil {
+			fmt.Println("error:", err)
+			return
+		}
+		defer sys.Close()
+		fd, err := unix.Openat(int(sys.Fd()), "class/net/nic0", unix.O_RDONLY, 0)
+		fmt.Println("nic0:", err)
+		unix.Close(fd)
+		return
+	}
+	needRoot(t)
+	n, err := netns.New("gpu1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { n.Close() })
+	err = n.Do(func() error {
+		return netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "nic0"}, PeerName: "nic1"})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for user, want := range map[uint32]string{0: "nic0: <nil>", 65534: "error: /sys was mounted in another network namespace"} {
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Copied to where an ordinary user may run it.
+		dir, err := os.MkdirTemp("", "netns")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.RemoveAll(dir) })
+		program, err := os.ReadFile(self)
+		if err == nil {
+			err = errors.Join(os.Chmod(dir, 0o755), os.WriteFile(dir+"/test", program, 0o755))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(dir+"/test", "-test.run=^TestSysfs_ForeignMount$", "-test.v")
+		cmd.Env = append(os.Environ(), "NETNS_TEST_CHILD=1")
+		cmd.Dir = "/"
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
+		var out []byte
+		if err := n.Do(func() (err error) { out, err = cmd.CombinedOutput(); return err }); err != nil {
+			t.Fatalf("as user %d: %v\n%s", user, err, out)
+		}
+		if !strings.Contains(string(out), want) {
+			t.Errorf("as user %d: want %q in\n%s", user, want, out)
+		}
+	}
 }
 
 func TestOpen_Bad(t *testing.T) {

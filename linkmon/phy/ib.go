@@ -81,7 +81,12 @@ type IBPort struct {
 // OpenSys opens /sys as seen from within a namespace, nil for that of the program.
 func OpenSys(ns *netns.NS) (*os.Root, error) {
 	if ns == nil {
-		return os.OpenRoot("/sys")
+		here, err := netns.Current()
+		if err != nil {
+			return nil, err
+		}
+		defer here.Close()
+		ns = here
 	}
 	dir, err := ns.Sysfs()
 	if err != nil {

@@ -19,8 +19,9 @@ type fake struct {
 	peer    *fake
 	delay   time.Duration
 	closed  atomic.Bool
-	broken  atomic.Bool // Send fails
-	stalls  atomic.Bool // the next Send takes 100 ms
+	broken  atomic.Bool            // Send fails
+	stalls  atomic.Bool            // the next Send takes 100 ms
+	last    atomic.Pointer[[]byte] // sent
 	packets chan fakePacket
 	end     chan struct{}
 	once    sync.Once
@@ -44,6 +45,7 @@ func (f *fake) Send(payload []byte, to netip.Addr) error {
 		return nil
 	}
 	data := append([]byte(nil), payload...)
+	f.last.Store(&data)
 	time.AfterFunc(f.delay, func() { f.peer.packets <- fakePacket{data, time.Now()} })
 	return nil
 }
@@ -152,5 +154,33 @@ func TestConn_Starved(t *testing.T) {
 		if events := rest(t, p); len(events) > 0 {
 			t.Error(events)
 		}
+	})
+}
+
+// Packets of another run are ignored, whatever else they say.
+func TestConn_OtherRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, opt := fakes(0)
+		p := start(t, opt)
+		time.Sleep(10*time.Millisecond + 350*time.Microsecond) // the last packet has no verdict yet
+		packet := *a.last.Load()
+		for _, change := range []func([]byte){
+			func(d []byte) { d[8]++ },    // another run
+			func(d []byte) { d[19] = 9 }, // no such flow
+			func(d []byte) { d[19] = 1 }, // one that ends elsewhere
+			func(d []byte) { d[24] = 1 }, // never sent
+			func(d []byte) { d[39]++ },   // at another time
+		} {
+			data := append([]byte(nil), packet...)
+			change(data)
+			b.packets <- fakePacket{data, time.Now()}
+		}
+		time.Sleep(time.Millisecond)
+		for _, s := range p.Flows() {
+			if s.Duplicated+s.Late > 0 || s.Received > s.Sent {
+				t.Errorf("%+v", s)
+			}
+		}
+		rest(t, p)
 	})
 }

@@ -92,11 +92,12 @@ func TestWallclock(t *testing.T) {
 		{"before it was sent", clockSample{0, off}, clockSample{2e6, off}, off + 4e5, 5e5, 19e5},
 		{"after it was read", clockSample{0, off}, clockSample{2e6, off}, off + 3e6, 5e5, 19e5},
 		{"just sent", clockSample{0, off}, clockSample{2e6, off}, off + 5e5 + 100, 5e5, 5e5 + 350},
+		{"while it was read", clockSample{0, off}, clockSample{2e6, off}, off + 18e5, 5e5, 18e5 + 250},
 		{"none", clockSample{0, off}, clockSample{2e6, off}, 0, 5e5, 19e5},
 	} {
 		w := wallclock{base: tt.base}
 		w.use(tt.now)
-		got := w.interval(tt.stamp, 5e5, 19e5)
+		got := w.interval(tt.stamp, 5e5, 17e5, 19e5)
 		want := timeline.Interval{Earliest: max(tt.earliest, 5e5), Latest: min(tt.latest, 19e5)}
 		if got != want {
 			t.Errorf("%s: %+v, want %+v", tt.name, got, want)

@@ -72,8 +72,9 @@ type Options struct {
 	Host      string // of the marks
 
 	// Pace is the time from packet to packet of each flow, from MinPace to MaxPace. A
-	// resumption is known about to the pace. Each packet costs some 10 µs of CPU, sending
-	// and receiving together, so 16 flows need a pace of 200 µs or more.
+	// resumption is known about to the pace. One thread sends for all flows and needs
+	// some 10 µs for a packet, so many flows need a longer pace; SendGapP50 and
+	// Skipped of FlowState tell.
 	Pace time.Duration
 
 	// Spin makes the sender wait without sleeping. That takes a whole core, and

@@ -144,8 +144,8 @@ func (s *socket) sender(to netip.Addr, port uint16) func([]byte) error {
 // stamp on the axis once it is known when it was sent, and the time by which it
 // was read. It returns how many packets the socket has dropped since the last time.
 func (s *socket) drain(take func(payload []byte, at func(sent int64) timeline.Interval, read int64)) (dropped int, err error) {
-	var stamp, read int64
-	at := func(sent int64) timeline.Interval { return s.clock.interval(stamp, sent, read) }
+	var stamp, began, read int64
+	at := func(sent int64) timeline.Interval { return s.clock.interval(stamp, sent, began, read) }
 	before := sampleClocks(s.axis)
 	for range maxBatches {
 		for i := range s.msgs {
@@ -160,7 +160,7 @@ func (s *socket) drain(take func(payload []byte, at func(sent int64) timeline.In
 			return 0, os.NewSyscallError("recvmmsg", errno)
 		}
 		s.clock.use(after)
-		read = after.at
+		began, read = before.at, after.at
 		for i := range int(n) {
 			m := &s.msgs[i]
 			stamp = stampOf(s.ctrl[i][:m.hdr.Controllen])

@@ -279,6 +279,9 @@ func TestTrack_Full(t *testing.T) {
 	if least := int((testSilence + starved) / testPace); n < least {
 		t.Errorf("room for %d packets, want %d", n, least)
 	}
+	if n > len(tr.sent)/2+1 {
+		t.Errorf("%d of %d packets are in flight, which leaves too few to tell duplicates by", n, len(tr.sent))
+	}
 	tr.judge(int64(time.Minute), func(e Event) { t.Error(e) })
 	if s := tr.state(); s.Sent != uint64(n) || s.Lost != s.Sent || s.Skipped != 1 || s.Alive {
 		t.Errorf("%+v", s)

@@ -47,13 +47,20 @@ func (w *wallclock) use(now clockSample) {
 }
 
 // interval returns when a packet with this stamp came that was sent after sent and
-// read before read. The stamp is 0 when there is none.
-func (w *wallclock) interval(stamp, sent, read int64) timeline.Interval {
+// read between began and read. The stamp is 0 when there is none.
+//
+// The kernel turns stamping on some time after it was asked to (net_enable_timestamp in
+// net/core/dev.c), and gives packets that came before the time at which they
+// are read. So of a stamp from then only the end counts.
+func (w *wallclock) interval(stamp, sent, began, read int64) timeline.Interval {
 	widest := timeline.Between(sent, read)
 	if !w.ok || stamp == 0 {
 		return widest
 	}
 	if at, ok := timeline.Point(stamp - w.off).Widen(time.Duration(w.err)).Intersect(widest); ok {
+		if at.Latest >= began {
+			at.Earliest = widest.Earliest
+		}
 		return at
 	}
 	return widest

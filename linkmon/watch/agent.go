@@ -250,7 +250,7 @@ func (a *agent) line(data []byte, received int64) {
 			a.gap(timeline.Point(received), fmt.Sprintf("agent of host %s: %v", a.host.Name, err))
 			return
 		}
-		at := &timeline.Interval{}
+		var at *timeline.Interval
 		if r.Mark != nil {
 			at = &r.Mark.Interval
 		} else {

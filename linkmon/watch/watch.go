@@ -142,7 +142,7 @@ func Start(ctx context.Context, opt Options) (w *Watch, err error) {
 		w.hosts[h.Name] = h
 	}
 	if len(local) > 0 {
-		w.monitor, err = linkmon.Start(ctx, linkmon.Options{
+		w.monitor, err = linkmon.Start(run, linkmon.Options{
 			Hosts: local, Poll: opt.Poll, Tight: opt.Tight, Sync: opt.Sync, NoCounters: opt.NoCounters,
 		})
 		if err != nil {
@@ -169,11 +169,11 @@ func Start(ctx context.Context, opt Options) (w *Watch, err error) {
 	}
 	w.readers.Go(func() { w.ports.run(run, w.mark) })
 	if len(opt.Probe.Flows) > 0 {
-		if w.probe, err = probe.Start(ctx, opt.Probe); err != nil {
+		if w.probe, err = probe.Start(run, opt.Probe); err != nil {
 			return w, err
 		}
-		for _, f := range opt.Probe.Flows {
-			w.source(Source{Subject: f.String(), Name: "probe", On: true})
+		for _, f := range w.probe.Flows() {
+			w.source(Source{Subject: f.Flow.String(), Name: "probe", On: f.Err == nil, Why: why(f.Err)})
 		}
 		w.readers.Go(w.watchTraffic)
 	}
