@@ -37,6 +37,10 @@
 // monitored: they are namespaces of one machine. No wall clock is asked, so none can
 // move a stamp.
 //
+// The threads that sweep and listen raise their priority as far as they may
+// (CAP_SYS_NICE), since on a busy machine an interval is as wide as the time that the
+// sweep waits for a processor. Account tells how regular the sweeps were.
+//
 // # What the monitor changes
 //
 // With the zero Options nothing, except that taking up an interface asks for its

@@ -20,7 +20,7 @@ type Options struct {
 	Hosts []Host        // none: this one, with all its interfaces but lo
 	Poll  time.Duration // pause between sweeps of the counters; 0 is DefaultPoll
 
-	// Tight sweeps without a pause: one core for a few microseconds of
+	// Tight sweeps without a pause: a whole core for a few microseconds of
 	// resolution.
 	Tight bool
 
@@ -42,9 +42,9 @@ type Host struct {
 	// Name of the host in events and marks; "" is os.Hostname. No two may share one.
 	Name string
 
-	// NS is its namespace; nil is the one we run in. The monitor takes what it
-	// needs from it in Start; unless NoNetlink is set, it keeps the
-	// namespace alive until Close.
+	// NS is its namespace; nil is the one we run in. It may be closed after Start.
+	// The monitor's sockets in it, for netlink and for Sync, keep the namespace alive
+	// until Close.
 	NS *netns.NS
 
 	// Interfaces are names or patterns as for [path.Match]. None: every one but

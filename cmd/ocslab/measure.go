@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -283,17 +284,28 @@ func (a *app) introduce(t *experiment.Testbed, flags *measureFlags, configuratio
 		}
 	}
 	if t.Watch != nil {
-		for _, s := range slices.Concat(t.Sources, t.Watch.Sources()) {
-			if !s.On && !slices.Contains(optional, s.Name) {
-				where := s.Subject
-				if where == "" {
-					where = s.Host
-				}
-				fmt.Fprintf(a.err, "ocslab: %s: no %s: %s\n", where, s.Name, s.Why)
-			}
-		}
+		a.printMissing(slices.Concat(t.Sources, t.Watch.Sources()))
 	}
 	a.printf("\n")
+}
+
+// printMissing says what is not watched and why, each reason once.
+func (a *app) printMissing(sources []watch.Source) {
+	where := map[string][]string{}
+	var reasons []string
+	for _, s := range sources {
+		if s.On || slices.Contains(optional, s.Name) {
+			continue
+		}
+		reason := s.Name + ": " + s.Why
+		if where[reason] == nil {
+			reasons = append(reasons, reason)
+		}
+		where[reason] = append(where[reason], cmp.Or(s.Subject, s.Host))
+	}
+	for _, r := range reasons {
+		fmt.Fprintf(a.err, "ocslab: %s: no %s\n", strings.Join(where[r], ", "), r)
+	}
 }
 
 // optional are the sources that nobody misses.

@@ -207,7 +207,8 @@ func (n *nic) lightLocked(c emulator.LightChange) {
 	n.mu.Lock()
 	n.lights = append(n.lights, lightAt{power, lit, c.AtNS, c.Operation})
 	n.mu.Unlock()
-	}
+	n.bed.wake()
+}
 
 // run is the firmware and the module.
 func (n *nic) run() {
