@@ -210,14 +210,41 @@ func (w *linkWait) concerns(subject string) bool {
 
 // marks adds what was seen to a move.
 func (w *linkWait) marks(mv *Move, number int) {
-	for _, m := range w.seen {
+	mv.Notes = w.notes
+	// A flow may stutter, before it loses its circuit or after it has one. Its stage is
+	// the last loss then, and the first packet; the rest is told, but is no stage.
+	stage := map[[2]string]int{} // stage and flow to the place in seen
+	for i, m := range w.seen {
+		key := [2]string{string(m.Stage), m.Subject}
+		_, had := stage[key]
+		if m.Stage == timeline.TrafficLost || m.Stage == timeline.Traffic && !had {
+			stage[key] = i
+		}
+	}
+	for i, m := range w.seen {
+		_, gone := w.gone[m.Subject]
+		_, come := w.come[m.Subject]
+		first := stage[[2]string{string(m.Stage), m.Subject}] == i
+		switch m.Stage {
+		case timeline.TrafficLost, timeline.Traffic:
+			if first && (gone && m.Stage == timeline.TrafficLost || come && m.Stage == timeline.Traffic) {
+				break
+			}
+			if m.Stage == timeline.TrafficLost {
+				text := "traffic was interrupted, and not by this move"
+				if come {
+					text = "traffic was interrupted again after it had come"
+				}
+				mv.Notes = append(mv.Notes, watch.Note{Kind: watch.Outage, Subject: m.Subject, Host: m.Host, Interval: m.Interval, Source: m.Source, Text: text})
+			}
+			continue
+		}
 		m.Reconfiguration = number
 		if w.concerns(m.Subject) { // the last reading or packet before may be older than the command
 			m.Interval = after(m.Interval, w.began)
 		}
 		mv.Marks = append(mv.Marks, m)
 	}
-	mv.Notes = w.notes
 	expect := func(stage timeline.Stage, subject string, reached bool) {
 		mv.Expected = append(mv.Expected, timeline.Expectation{Reconfiguration: number, Stage: stage, Subject: subject})
 		if !reached {

@@ -262,8 +262,8 @@ func BenchmarkMonitor16(b *testing.B) {
 				quantiles(b, "width", v.widths)
 				quantiles(b, "mid-error", v.errors)
 				b.ReportMetric(100*cpu.Seconds()/took.Seconds(), "cpu-%")
+				b.ReportMetric(float64(len(v.late)), "announced")
 			}
-			b.ReportMetric(float64(len(v.late)), "announced")
 			quantiles(b, "announced-late", v.late)
 			b.ReportMetric(float64(seen), "ip-seen")
 			quantiles(b, "ip-late", late)

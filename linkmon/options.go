@@ -33,7 +33,7 @@ type Options struct {
 	// to show what that misses. The counters are read only for the accounting.
 	NoCounters bool
 
-	NoNetlink bool // no announcements, no operational states; renames and new interfaces up to 250 ms later
+	NoNetlink bool // no announcements; renames, states and new interfaces up to 250 ms later
 	NoBPF     bool // announcements are stamped when they are read
 }
 

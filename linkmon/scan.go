@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ocslab/ocslab/timeline"
@@ -12,103 +11,6 @@ import (
 
 // rescanAfter is how often the list of interfaces is looked at unasked.
 const rescanAfter = 250 * time.Millisecond
-
-// host is one of the hosts watched.
-type host struct {
-	Host
-	m         *Monitor
-	counters  Counters
-	announcer announcer // nil when nothing listens to the kernel
-	sync      *syncer   // nil when not wanted or not possible
-
-	ask chan struct{} // holds one: somebody wants a scan
-
-	// Of the scanner alone.
-	scanned time.Time          // when the last scan began
-	ignored map[int]string     // names of interfaces that are there and not wanted
-	refused map[Interface]bool // could not be opened, and that was told
-	waiting map[int]bool       // new, and netlink has not told of them yet
-	blind   bool               // the last scan failed
-
-	// What follows is guarded by Monitor.mu.
-
-	links   map[int]*link
-	lost    []*link          // found to be gone by the poller
-	early   map[int][]notice // of links that are not known yet
-	dead    map[int]bool     // RTM_DELLINK has come, and no RTM_NEWLINK since
-	stale   bool             // operational states may have changed unheard
-	askers  []chan struct{}  // to be closed after the next scan
-	missing []string         // interfaces that are wanted by name and not there
-	sources []Source         // but for counters
-}
-
-// announcer listens to what the kernel announces about a host.
-type announcer interface {
-	// drained returns a channel that is closed when all that is there has been read.
-	drained() <-chan struct{}
-	// ignore says whether messages about an interface are wanted.
-	ignore(index int, yes bool)
-	close()
-}
-
-// operStater is a Counter that knows the operational state as well.
-type operStater interface{ operState() (string, error) }
-
-func (m *Monitor) newHost(opt Host) (*host, error) {
-	h := &host{
-		Host: opt, m: m, counters: opt.Counters,
-		ask: make(chan struct{}, 1), ignored: map[int]string{}, refused: map[Interface]bool{}, waiting: map[int]bool{},
-		links: map[int]*link{}, early: map[int][]notice{}, dead: map[int]bool{},
-	}
-	if h.counters == nil {
-		c, err := openSysfs(opt.NS)
-		if err != nil {
-			return nil, fmt.Errorf("linkmon: host %s: %w", h.Name, err)
-		}
-		h.counters = c
-	}
-	return h, nil
-}
-
-func (h *host) close() {
-	if h.sync != nil {
-		h.sync.close()
-	}
-	if h.announcer != nil {
-		h.announcer.close()
-	}
-	if c, ok := h.counters.(*sysfs); ok {
-		c.close()
-	}
-}
-
-// look asks for a scan.
-func (h *host) look() {
-	select {
-	case h.ask <- struct{}{}:
-	default:
-	}
-}
-
-// rescan returns a channel that is closed after the next scan that begins.
-func (h *host) rescan() <-chan struct{} {
-	done := make(chan struct{})
-	h.m.mu.Lock()
-	h.askers = append(h.askers, done)
-	h.m.mu.Unlock()
-	h.look()
-	return done
-}
-
-// drained returns a channel that is closed when all that was announced has been read.
-func (h *host) drained() <-chan struct{} {
-	if h.announcer != nil {
-		return h.announcer.drained()
-	}
-	done := make(chan struct{})
-	close(done)
-	return done
-}
 
 func (h *host) scanLoop() {
 	tick := time.NewTicker(rescanAfter)
@@ -133,16 +35,6 @@ func (h *host) scanLoop() {
 			close(done)
 		}
 	}
-}
-
-// gap reports a Gap of the whole host; a zero interval is now.
-func (h *host) gap(at timeline.Interval, text, source string) {
-	if at == (timeline.Interval{}) {
-		at = h.m.axis.Span(h.scanned, time.Now())
-	}
-	h.m.mu.Lock()
-	defer h.m.mu.Unlock()
-	h.m.pushLocked(Event{Kind: Gap, Host: h.Name, Interval: at, Source: source, Text: text})
 }
 
 // scan compares the interfaces that are there with those that are known.
@@ -346,7 +238,7 @@ func (h *host) begin(l *link, r reading, first, old bool) {
 			dir = firstOf(unknown, r.up, r.down)
 		}
 		l.movedLocked(k, dir, at, fromCounters)
-	default: // an early message of before, which cannot be
+	default: // nothing, or the first message is younger than the reading
 		l.sum0, l.sum = r.changes, r.changes
 	}
 	l.halves, l.ups, l.downs = r.halves, r.up, r.down
@@ -373,91 +265,5 @@ func (h *host) refresh(there map[int]string, states bool) {
 				l.operateLocked(s, at, fromCounters)
 			}
 		}
-	}
-}
-
-func (l *link) renameLocked(name string, at timeline.Interval, source string) {
-	old := l.acct.Interface
-	if name == old {
-		return
-	}
-	l.acct.Interface = name
-	e := l.eventLocked(Renamed, at, source)
-	e.Text = old
-	l.host.m.pushLocked(e)
-}
-
-func (l *link) operateLocked(state string, at timeline.Interval, source string) {
-	if state == l.oper {
-		return
-	}
-	l.oper = state
-	e := l.eventLocked(OperState, at, source)
-	e.Text = state
-	l.host.m.pushLocked(e)
-}
-
-func (h *host) sourcesLocked() []Source {
-	c := Source{Host: h.Name, Name: "counters", On: !h.m.opt.NoCounters}
-	if !c.On {
-		c.Why = "left out on request, but for the accounting"
-	}
-	if len(h.missing) > 0 {
-		if c.Why != "" {
-			c.Why += "; "
-		}
-		c.Why += "waits for " + strings.Join(h.missing, ", ") + ", not there yet"
-	}
-	return append([]Source{c}, h.sources...)
-}
-
-// toldLocked takes a message from the kernel. The carrier in it is told to the link only
-// if carriers is set: else the same is told by other means.
-func (h *host) toldLocked(msg linkMessage, seen timeline.Interval, carriers bool) {
-	n := notice{msg.index, msg.carrier, msg.changes, msg.counted, seen, fromNetlink}
-	l := h.links[msg.index]
-	if msg.gone {
-		delete(h.early, msg.index)
-		h.dead[msg.index] = true
-		if l != nil && l.farewell == nil {
-			l.farewell = &n
-		}
-		h.look()
-		return
-	}
-	delete(h.dead, msg.index)
-	if l == nil || l.farewell != nil {
-		h.noteEarlyLocked(n, carriers)
-		return
-	}
-	if msg.name != "" {
-		l.renameLocked(msg.name, seen, fromNetlink)
-	}
-	if msg.oper != "" {
-		l.operateLocked(msg.oper, seen, fromNetlink)
-	}
-	if carriers {
-		l.noticeLocked(n)
-	}
-}
-
-// noteEarlyLocked keeps what is told of a link that no scan has shown yet. The first
-// message is kept in any case: it tells what the counter was when the link came.
-func (h *host) noteEarlyLocked(n notice, carriers bool) {
-	const most = 64
-	if notices := h.early[n.index]; len(notices) == 0 || carriers && len(notices) < most {
-		h.early[n.index] = append(notices, n)
-	}
-	h.look()
-}
-
-// stampedLocked takes what the stamper wrote down about a message.
-func (h *host) stampedLocked(n notice) {
-	if l := h.links[n.index]; l != nil && l.farewell == nil {
-		l.noticeLocked(n)
-		return
-	}
-	if !h.dead[n.index] {
-		h.noteEarlyLocked(n, true)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ocslab/ocslab/drivers"
 	"github.com/ocslab/ocslab/lab"
+	"github.com/ocslab/ocslab/linkmon/watch"
 	"github.com/ocslab/ocslab/ocs"
 )
 
@@ -48,7 +49,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.Is(err, ocs.ErrConflict), errors.Is(err, ocs.ErrInterlock), errors.Is(err, ocs.ErrLeaseLost):
 		return exitRefused
-	case errors.Is(err, ocs.ErrVerify):
+	case errors.Is(err, ocs.ErrVerify), errors.Is(err, watch.ErrIncomplete):
 		return exitVerify
 	case errors.As(err, &op):
 		return exitDevice

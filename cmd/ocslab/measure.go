@@ -413,10 +413,7 @@ func (a *app) printMeasurement(t *experiment.Testbed, m *measurement, seed uint6
 		a.json(report)
 	}
 	a.remarks(m, conflicts, timeline.Check(marks))
-	if missing := watch.Incomplete(accounts); missing != nil {
-		return fmt.Errorf("%w: %w", ocs.ErrVerify, missing)
-	}
-	return nil
+	return watch.Incomplete(accounts)
 }
 
 // truthLine is a mark of what the emulation did.
@@ -582,9 +579,19 @@ func (a *app) remarks(m *measurement, conflicts []timeline.Conflict, violations 
 	for _, u := range m.unresolved {
 		fmt.Fprintf(a.err, "ocslab: not resolved: %s\n", u)
 	}
+	const most = 5 // lines of a kind; --json has all
+	told := map[watch.NoteKind]int{}
 	for _, n := range m.notes {
-		if n.Kind == watch.Gap {
-			fmt.Fprintf(a.err, "ocslab: gap: %s %s\n", n.Subject, n.Text)
+		if n.Kind == watch.Link {
+			continue
+		}
+		if told[n.Kind]++; told[n.Kind] <= most {
+			fmt.Fprintf(a.err, "ocslab: %s: %s: %s\n", n.Kind, cmp.Or(n.Subject, n.Host, n.Source), n.Text)
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(told)) {
+		if told[kind] > most {
+			fmt.Fprintf(a.err, "ocslab: %s: and %d more\n", kind, told[kind]-most)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.held)) {

@@ -20,7 +20,6 @@ import (
 	"github.com/ocslab/ocslab/internal/netns"
 	"github.com/ocslab/ocslab/linkmon"
 	"github.com/ocslab/ocslab/linkmon/watch"
-	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/timeline"
 )
 
@@ -268,10 +267,7 @@ func (v *viewer) end(w *watch.Watch) error {
 	}
 	accounts := w.Accounts()
 	v.a.printAccounts(accounts, w.Announcements())
-	if missing := watch.Incomplete(accounts); missing != nil {
-		err = errors.Join(err, fmt.Errorf("%w: %w", ocs.ErrVerify, missing))
-	}
-	return err
+	return errors.Join(err, watch.Incomplete(accounts))
 }
 
 // answer answers the questions of another ocslab; see package watch.
@@ -416,8 +412,6 @@ func (a *app) printAccounts(accounts []watch.Account, heard []watch.Announcement
 		}
 		a.printf("; rtnetlink announced %d, median %s late, at most %s",
 			all.Announced, short(timeline.Quantile(late, 0.5)), short(timeline.Quantile(late, 1)))
-	} else if all.Counted > 0 {
-		a.printf("; rtnetlink announced %d", all.Announced)
 	}
 	a.printf("\n")
 }

@@ -44,7 +44,8 @@
 // A path opens when the last of light and carriers is there, which the Detail of traffic
 // tells. The first frame is often later: a host may have nothing to send, or its kernel
 // may still hold back frames after the carrier is there. Without any frame on an open path
-// there is neither traffic nor traffic-lost. Host of both is that of the receiver.
+// there is neither traffic nor traffic-lost. Host of both is that of the receiver. A mark is
+// logged when its interval has ended, so a packet may have been read shortly before.
 //
 // # Published tree
 //

@@ -33,7 +33,7 @@ func (s *timerSleeper) sleep(until int64) {
 	defer t.Stop()
 	select {
 	case <-t.C:
-	case <-make(chan int):
+	case <-s.more:
 	}
 }
 

@@ -18,22 +18,23 @@ type Account struct {
 	Missing   int    `json:"missing"`   // counted and not accounted for, over all interfaces
 }
 
-// Err returns an error when transitions are missing.
-func (a Account) Err() error {
-	if a.Missing == 0 {
+// ErrIncomplete: marks do not account for every transition of carrier that the
+// kernel counted.
+var ErrIncomplete = errors.New("the marks are not complete")
+
+// Incomplete is the error of accounts that do not add up, nil when all do. It
+// matches [ErrIncomplete].
+func Incomplete(accounts []Account) error {
+	var hosts []string
+	for _, a := range accounts {
+		if a.Missing > 0 {
+			hosts = append(hosts, fmt.Sprintf("%s counted %d carrier transitions, and %d were reported", a.Host, a.Counted, a.Reported+a.Merged))
+		}
+	}
+	if len(hosts) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: %d carrier transitions were counted, %d reported and %d merged: the marks are not complete",
-		a.Host, a.Counted, a.Reported, a.Merged)
-}
-
-// Incomplete is the error of accounts that do not add up, nil when all do.
-func Incomplete(accounts []Account) error {
-	var errs []error
-	for _, a := range accounts {
-		errs = append(errs, a.Err())
-	}
-	return errors.Join(errs...)
+	return fmt.Errorf("%w: %s", ErrIncomplete, strings.Join(hosts, "; "))
 }
 
 // Accounts returns the account of each host, by name. It is exact after Flush, and

@@ -244,7 +244,7 @@ func (a *agent) line(data []byte, received int64) {
 		a.w.source(q.Source)
 	case "error":
 		a.tail.Write([]byte(q.Error))
-	case "mark", string(Gap), string(Link):
+	case "mark", string(Gap), string(Link), string(Outage):
 		var r Record
 		if err := json.Unmarshal(data, &r); err != nil {
 			a.gap(timeline.Point(received), fmt.Sprintf("agent of host %s: %v", a.host.Name, err))

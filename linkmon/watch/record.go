@@ -36,7 +36,7 @@ func (r *Record) UnmarshalJSON(data []byte) error {
 			return err
 		}
 		*r = Record{Mark: &m}
-	case Gap, Link:
+	case Gap, Link, Outage:
 		var n Note
 		if err := json.Unmarshal(data, &n); err != nil {
 			return fmt.Errorf("record: %w", err)
@@ -59,6 +59,9 @@ const (
 	Gap NoteKind = "gap"
 	// Link is an interface that came, went or changed.
 	Link NoteKind = "link"
+	// Outage is an interruption of traffic that is no stage of the reconfiguration it
+	// fell into.
+	Outage NoteKind = "outage"
 )
 
 // Note is what is worth knowing beside marks. In JSON, what is empty is left out.

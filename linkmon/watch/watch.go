@@ -300,7 +300,11 @@ func (w *Watch) watchTraffic() {
 			w.mark(m)
 			continue
 		}
-		w.add(Record{Note: &Note{Kind: Gap, Subject: e.Flow.String(), Interval: e.Interval, Source: "probe", Text: e.Text}})
+		n := &Note{Kind: Gap, Host: e.Host, Interval: e.Interval, Source: "probe", Text: e.Text}
+		if e.Flow != (probe.Flow{}) {
+			n.Subject = e.Flow.String()
+		}
+		w.add(Record{Note: n})
 	}
 }
 
