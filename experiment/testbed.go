@@ -33,7 +33,8 @@ type TestbedOptions struct {
 	Only []string
 
 	// Watch says how hosts are watched; Hosts and the endpoints and flows of Probe are
-	// filled in. Pace below 0 sends no traffic.
+	// filled in. Of the probe's Pace, 0 is [probe.DefaultPace] or more, as the number of
+	// flows demands, and below 0 sends no traffic.
 	Watch watch.Options
 
 	// Fabric is how hosts are emulated when the lab is.
@@ -50,6 +51,7 @@ type Testbed struct {
 	Maps    []map[string]ocs.Map     // of the configurations, by switch
 	Sources []watch.Source           // what is not watched at all, and why
 	Average map[string]time.Duration // of the power monitors, by switch that has them
+	Pace    time.Duration            // of the probe; 0 when it sends nothing
 
 	close   []func() error
 	truthOf map[string]int // how much of each truth log has been read
@@ -158,6 +160,9 @@ func (t *Testbed) watch(ctx context.Context, opt TestbedOptions) error {
 	if t.Watch, err = watch.Start(ctx, w); err != nil {
 		return err
 	}
+	if len(w.Probe.Flows) > 0 {
+		t.Pace = w.Probe.Pace
+	}
 	t.close = append(t.close, t.Watch.Close)
 	t.Bench.Watch = t.Watch
 	return nil
@@ -233,8 +238,17 @@ func (t *Testbed) flows(w *watch.Options) error {
 			w.Probe.Flows = append(w.Probe.Flows, f)
 		}
 	}
+	if w.Probe.Pace == 0 {
+		w.Probe.Pace = pace(len(w.Probe.Flows))
+	}
 	slices.SortFunc(w.Probe.Flows, func(a, b probe.Flow) int { return strings.Compare(a.String(), b.String()) })
 	return nil
+}
+
+// pace is the time between two packets of each of n flows when nobody says: one thread
+// sends all of them, at some 10 µs each, and others need processors, too.
+func pace(n int) time.Duration {
+	return max(probe.DefaultPace, (time.Duration(n) * 50 * time.Microsecond).Round(100*time.Microsecond))
 }
 
 // endpoint returns where the traffic of a NIC begins and ends.

@@ -43,7 +43,7 @@ func (m *measureFlags) add(f *pflag.FlagSet, repeat int, firmware string) {
 	m.watchFlags.add(f)
 	f.IntVarP(&m.repeat, "repeat", "n", repeat, "number of reconfigurations")
 	f.IntVar(&m.warmups, "warm-ups", 3, "reconfigurations before them that do not count")
-	f.DurationVar(&m.pace, "pace", probe.DefaultPace, "time between two packets of the probe")
+	f.DurationVar(&m.pace, "pace", 0, "time between two packets of the probe, each way of each pair (default 100µs, or more when there are many)")
 	f.BoolVar(&m.spin, "spin", false, "pace packets without sleeping: one core, down to 20 µs")
 	f.BoolVar(&m.noProbe, "no-probe", false, "send no traffic")
 	f.DurationVar(&m.patience, "patience", experiment.DefaultLinkPatience, "how long NICs and traffic may take to come back")
@@ -64,7 +64,7 @@ func (m *measureFlags) testbed(configurations []string) (experiment.TestbedOptio
 		return opt, usagef("-n %d: want 1 to 100000", m.repeat)
 	case m.warmups < 0:
 		return opt, usagef("--warm-ups %d: want 0 or more", m.warmups)
-	case m.pace < probe.MinPace:
+	case m.pace != 0 && m.pace < probe.MinPace:
 		return opt, usagef("--pace %v: want %v or more", m.pace, probe.MinPace)
 	case m.patience <= 0:
 		return opt, usagef("--patience %v: want a time above zero", m.patience)
@@ -77,6 +77,7 @@ func (m *measureFlags) testbed(configurations []string) (experiment.TestbedOptio
 	if err != nil {
 		return opt, err
 	}
+	moreProcessors()
 	w.Probe.Pace, w.Probe.Spin = m.pace, m.spin
 	if m.noProbe {
 		w.Probe.Pace = experiment.Quiet
@@ -273,8 +274,8 @@ func (a *app) introduce(t *experiment.Testbed, flags *measureFlags, configuratio
 	}
 	if t.Watch != nil {
 		a.printf("links: %s", flags.mode())
-		if !flags.noProbe {
-			a.printf("; a packet every %v each way", flags.pace)
+		if t.Pace > 0 {
+			a.printf("; a packet every %v each way", t.Pace)
 		}
 		a.printf("\n")
 	}

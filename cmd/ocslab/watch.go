@@ -92,6 +92,7 @@ is said, and the exit code is 5.`,
 			if err != nil {
 				return err
 			}
+			moreProcessors()
 			v := viewer{a: a, flags: &flags, length: length, sources: sources, agent: agent, in: cmd.InOrStdin()}
 			if agent && !a.set.JSON {
 				return usagef("--agent goes with --json")

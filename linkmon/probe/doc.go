@@ -50,7 +50,7 @@
 // missing packet ended: that found the path broken. The packet may have been broken
 // off further down the path than where the call left it: in a queue, a NIC's ring, a
 // switch. Therefore the end is moved out by the longest time that one of the last
-// 32 to 64 arrivals took from the end of its send call to its receive stamp. On a veth that is
+// 512 to 1024 arrivals took from the end of its send call to its receive stamp. On a veth that is
 // nothing, since the packet is there when the call returns. The interval
 // certainly holds the moment from which on what was handed to the kernel did not
 // arrive, and it holds the moment at which a place further down broke unless

@@ -67,14 +67,18 @@ type refusal struct {
 	count uint64
 }
 
-// longest knows a maximum of the last 32 to 64 values.
+// recent is how many arrivals count for how long a packet takes: enough for the rare
+// ones that wait for a busy receiver or forwarder.
+const recent = 512
+
+// longest knows a maximum of the last recent to twice as many values.
 type longest struct {
 	n         int
 	now, then int64
 }
 
 func (l *longest) add(v int64) {
-	if l.n++; l.n > 32 {
+	if l.n++; l.n > recent {
 		l.n, l.then, l.now = 1, l.now, 0
 	}
 	l.now = max(l.now, v)
