@@ -62,7 +62,7 @@ func (a *app) demo(ctx context.Context, flags *measureFlags, opt experiment.Test
 	defer func() { err = errors.Join(err, t.Close()) }()
 	t.Bench.LinkPatience = flags.patience
 	a.introduce(t, flags, opt.Configurations)
-	m, err := a.toggle(ctx, t, flags)
+	m, err := a.toggle(ctx, t, flags, true)
 	if m.moves == 0 {
 		return err
 	}

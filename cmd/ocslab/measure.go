@@ -140,7 +140,8 @@ of the lab file; profiles are ` + strings.Join(firmwarenotes.Names(), ", ") + `.
 
 // measurement is what measuring came to.
 type measurement struct {
-	marks, truth []timeline.Mark
+	marks, truth []timeline.Mark // merged; in order of reconfigurations
+	conflicts    []timeline.Conflict
 	expected     []timeline.Expectation
 	notes        []watch.Note
 	unresolved   []string
@@ -165,7 +166,7 @@ func (a *app) measure(ctx context.Context, l *lab.Lab, flags *measureFlags, opt 
 	if err != nil {
 		return err
 	}
-	m, err := a.toggle(ctx, t, flags)
+	m, err := a.toggle(ctx, t, flags, accuracy)
 	if ctx.Err() == nil || m.moves > 0 {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
@@ -251,8 +252,51 @@ func restoring(before, have ocs.Map, touched map[ocs.Port]bool) ocs.Change {
 	return ocs.Change{Remove: ocs.MustMap(remove...), Add: ocs.MustMap(add...)}
 }
 
+// setupLine says how something was measured.
+type setupLine struct {
+	Kind           string   `json:"kind"` // "setup"
+	Lab            string   `json:"lab"`
+	Switches       []string `json:"switches"`
+	Configurations []string `json:"configurations"`
+	Repeat         int      `json:"repeat"`
+	Rung           string   `json:"rung,omitempty"` // of emulated hosts
+	Carrier        string   `json:"carrier"`        // "counters" or "netlink"
+	PollNS         int64    `json:"poll_ns"`        // 0: without pause
+	Sync           bool     `json:"sync"`
+	PaceNS         int64    `json:"pace_ns"` // of the probe; 0: no traffic
+	Seed           uint64   `json:"seed"`
+}
+
+// setup returns how the testbed measures.
+func setup(t *experiment.Testbed, flags *measureFlags, configurations []string) setupLine {
+	l := setupLine{
+		Kind: "setup", Lab: t.Lab.File.Name, Configurations: configurations, Repeat: flags.repeat,
+		Carrier: "counters", PollNS: int64(flags.poll), Sync: flags.sync, PaceNS: int64(t.Pace), Seed: flags.seed,
+	}
+	for _, r := range t.Bench.Rigs {
+		l.Switches = append(l.Switches, r.Name)
+	}
+	if flags.netlinkOnly {
+		l.Carrier = "netlink"
+	}
+	if flags.tight {
+		l.PollNS = 0
+	}
+	if t.Fabric != nil {
+		for name, r := range rungs {
+			if r == t.Fabric.Rung() {
+				l.Rung = name
+			}
+		}
+	}
+	return l
+}
+
 // introduce says what will be measured, and on what.
 func (a *app) introduce(t *experiment.Testbed, flags *measureFlags, configurations []string) {
+	if a.set.JSON {
+		a.json(setup(t, flags, configurations))
+	}
 	f := t.Lab.File
 	for _, r := range t.Bench.Rigs {
 		s, _ := f.Switch(r.Name)
@@ -295,17 +339,21 @@ func (a *app) printMissing(sources []watch.Source) {
 	where := map[string][]string{}
 	var reasons []string
 	for _, s := range sources {
-		if s.On || slices.Contains(optional, s.Name) {
+		warning := s.On && s.Name == optics.Source && s.Why != ""
+		if s.On && !warning || slices.Contains(optional, s.Name) {
 			continue
 		}
-		reason := s.Name + ": " + s.Why
+		reason := "no " + s.Name + ": " + s.Why
+		if warning {
+			reason = s.Name + ": " + s.Why
+		}
 		if where[reason] == nil {
 			reasons = append(reasons, reason)
 		}
 		where[reason] = append(where[reason], cmp.Or(s.Subject, s.Host))
 	}
 	for _, r := range reasons {
-		fmt.Fprintf(a.err, "ocslab: %s: no %s\n", strings.Join(where[r], ", "), r)
+		fmt.Fprintf(a.err, "ocslab: %s: %s\n", strings.Join(where[r], ", "), r)
 	}
 }
 
@@ -323,7 +371,7 @@ func fabricLine(f *fabric.Fabric) string {
 
 // toggle moves to and fro. What it returns with an error is what was measured
 // until then.
-func (a *app) toggle(ctx context.Context, t *experiment.Testbed, flags *measureFlags) (*measurement, error) {
+func (a *app) toggle(ctx context.Context, t *experiment.Testbed, flags *measureFlags, accuracy bool) (*measurement, error) {
 	m := &measurement{held: map[string]int{}}
 	show := a.progress()
 	defer show.done()
@@ -354,8 +402,12 @@ func (a *app) toggle(ctx context.Context, t *experiment.Testbed, flags *measureF
 			continue
 		}
 		m.moves++
-		m.marks = append(m.marks, mv.Marks...)
-		m.truth = append(m.truth, t.Truth(i+1)...)
+		marks, conflicts := timeline.Merge(mv.Marks)
+		truth := t.Truth(i + 1)
+		a.stream(marks, mv.Notes, truth, accuracy)
+		m.marks = append(m.marks, marks...)
+		m.conflicts = append(m.conflicts, conflicts...)
+		m.truth = append(m.truth, truth...)
 		m.expected = append(m.expected, mv.Expected...)
 		m.notes = append(m.notes, mv.Notes...)
 		for _, u := range mv.Unresolved {
@@ -369,27 +421,35 @@ func (a *app) toggle(ctx context.Context, t *experiment.Testbed, flags *measureF
 	return m, nil
 }
 
+// stream writes what one move came to, with --json.
+func (a *app) stream(marks []timeline.Mark, notes []watch.Note, truth []timeline.Mark, accuracy bool) {
+	if !a.set.JSON {
+		return
+	}
+	for _, x := range marks {
+		a.json(x)
+	}
+	for _, n := range notes {
+		a.json(n)
+	}
+	if accuracy {
+		for _, x := range truth {
+			a.json(truthLine{"truth", x.Stage, x.Subject, x.Interval, x.Detail, x.Reconfiguration})
+		}
+	}
+}
+
 // printMeasurement prints all that was found out.
 func (a *app) printMeasurement(t *experiment.Testbed, m *measurement, seed uint64, accuracy, perNIC bool) error {
-	marks, conflicts := timeline.Merge(m.marks)
-	marksOfStages, expected := oneKind(marks, m.expected)
+	marksOfStages, expected := oneKind(m.marks, m.expected)
 	report := timeline.Summarize(marksOfStages, timeline.Options{Seed: seed, Expected: expected})
 	var accounts []watch.Account
 	if t.Watch != nil {
 		accounts = t.Watch.Accounts()
 	}
 	if a.set.JSON {
-		for _, x := range marks {
-			a.json(x)
-		}
-		for _, n := range m.notes {
-			a.json(n)
-		}
 		if accuracy {
-			for _, x := range m.truth {
-				a.json(truthLine{"truth", x.Stage, x.Subject, x.Interval, x.Detail, x.Reconfiguration})
-			}
-			for _, x := range timeline.Compare(marks, m.truth) {
+			for _, x := range timeline.Compare(m.marks, m.truth) {
 				a.json(x)
 			}
 		}
@@ -398,11 +458,11 @@ func (a *app) printMeasurement(t *experiment.Testbed, m *measurement, seed uint6
 		a.printf("\n%s\n", strings.Join(timeline.Waterfall{Width: a.width()}.Lines(report), "\n"))
 		if perNIC {
 			a.printf("\n")
-			a.printNICs(marks)
+			a.printNICs(m.marks)
 		}
 		if accuracy {
 			a.printf("\n")
-			a.printAccuracy(timeline.Compare(marks, m.truth))
+			a.printAccuracy(timeline.Compare(m.marks, m.truth))
 		}
 		a.printf("\n%d reconfigurations, all read back as asked; %d power readings\n", m.moves, m.readings)
 	}
@@ -413,7 +473,7 @@ func (a *app) printMeasurement(t *experiment.Testbed, m *measurement, seed uint6
 	if a.set.JSON {
 		a.json(report)
 	}
-	a.remarks(m, conflicts, timeline.Check(marks))
+	a.remarks(m)
 	return watch.Incomplete(accounts)
 }
 
@@ -457,13 +517,13 @@ func (a *app) width() int {
 
 // printStages prints the table of stages.
 func (a *app) printStages(r timeline.Report) {
-	t := table{align: ".>>>>>>>>"}
-	t.row("stage", "marks", "missing", "median", "95 % bounds", "p95", "bounds", "p99", "share", "known to")
-	bounds := func(e timeline.Estimate) string { return "[" + ms(e.LowNS) + ", " + ms(e.HighNS) + "]" }
+	t := table{align: ".>>>>>>>>>>"}
+	t.row("stage", "marks", "missing", "median", "bounds", "p95", "bounds", "p99", "bounds", "share", "known to")
 	for _, s := range r.Stages {
 		half := int64(s.Resolution) / 2
+		bounds := func(e timeline.Estimate) string { return msTo(e.LowNS, half) + ".." + msTo(e.HighNS, half) }
 		t.row(string(s.Stage), fmt.Sprint(s.Count), fmt.Sprint(s.Missing), msTo(s.Median.NS, half), bounds(s.Median),
-			msTo(s.P95.NS, half), bounds(s.P95), msTo(s.P99.NS, half)+" "+bounds(s.P99), fmt.Sprintf("%.1f %%", 100*s.Share), "±"+msTo(half, half))
+			msTo(s.P95.NS, half), bounds(s.P95), msTo(s.P99.NS, half), bounds(s.P99), fmt.Sprintf("%.1f %%", 100*s.Share), "±"+msTo(half, half))
 	}
 	for _, u := range r.Unseen {
 		t.row(string(u.Stage), "0", fmt.Sprint(u.Missing), "never seen")
@@ -557,24 +617,26 @@ func (a *app) printRetransmission(r timeline.Report) {
 	if outage <= 0 {
 		return
 	}
-	a.printf("an RDMA connection with packets lost in an outage of %v", outage.Round(time.Millisecond/10))
-	for _, timeout := range []int{14, 20} {
+	a.printf("RDMA: a connection that lost packets in an outage of %v resumes at the next slot of its retransmissions", outage.Round(100*time.Microsecond))
+	sep := ":"
+	for _, timeout := range []int{14, 18, 20} {
 		slot, alive, _ := probe.NextSlot(outage, timeout, 7)
 		if alive {
-			a.printf("; with timeout %d it goes on after %v", timeout, slot.Round(time.Millisecond/10))
+			a.printf("%s %v with timeout %d", sep, slot.Round(100*time.Microsecond), timeout)
 		} else {
-			a.printf("; with timeout %d it has failed", timeout)
+			a.printf("%s never with timeout %d", sep, timeout)
 		}
+		sep = ","
 	}
-	a.printf(" (ConnectX-6 defaults, retry 7)\n")
+	a.printf(" (ConnectX-6 as shipped, retry 7)\n")
 }
 
 // remarks tells on stderr what does not fit.
-func (a *app) remarks(m *measurement, conflicts []timeline.Conflict, violations []timeline.Violation) {
-	for _, c := range conflicts {
+func (a *app) remarks(m *measurement) {
+	for _, c := range m.conflicts {
 		fmt.Fprintf(a.err, "ocslab: %v\n", c)
 	}
-	for _, v := range violations {
+	for _, v := range timeline.Check(m.marks) {
 		fmt.Fprintf(a.err, "ocslab: %v\n", v)
 	}
 	for _, u := range m.unresolved {
@@ -610,5 +672,9 @@ func msTo(ns, half int64) string {
 	for unit := int64(10 * time.Microsecond); half >= unit && digits > 1; unit *= 10 {
 		digits--
 	}
-	return fmt.Sprintf("%.*f", digits, float64(ns)/float64(time.Millisecond))
+	text := fmt.Sprintf("%.*f", digits, float64(ns)/float64(time.Millisecond))
+	if strings.Trim(text, "-0.") == "" {
+		text = strings.TrimPrefix(text, "-") // no "-0.0"
+	}
+	return text
 }

@@ -43,7 +43,11 @@ func (w *Watch) take(ctx context.Context, host, iface string) {
 			r.Close()
 		}
 	}
-	w.source(Source{Host: host, Subject: subject, Name: optics.Source, On: err == nil, Why: why(err)})
+	s := Source{Host: host, Subject: subject, Name: optics.Source, On: err == nil, Why: why(err)}
+	if r, ok := r.(interface{ DisturbsLinkTiming() bool }); ok && err == nil && r.DisturbsLinkTiming() {
+		s.Why = "each reading holds the lock that link events need: announcements may come late; the counters do not mind"
+	}
+	w.source(s)
 }
 
 func why(err error) string {
