@@ -2,6 +2,7 @@ package linkmon
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -54,6 +55,9 @@ func newStamper(fd int) (*stamper, error) {
 	}
 	if err != nil {
 		s.close()
+		if errors.Is(err, unix.EPERM) {
+			err = unix.EPERM // without the guesses around it
+		}
 		return nil, fmt.Errorf("needs CAP_BPF and Linux 5.8; without, announcements are stamped when they are read: %w", err)
 	}
 	return s, nil

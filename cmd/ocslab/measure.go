@@ -312,7 +312,7 @@ func (a *app) introduce(t *experiment.Testbed, flags *measureFlags, configuratio
 	}
 	if t.Fabric != nil {
 		a.printf("%s\n", fabricLine(t.Fabric))
-		if why := rungsNotHere(t.Fabric.Rung()); why != nil {
+		if why := rungsNotHere(t.Fabric.Rung()); why != nil && flags.rung == "" {
 			fmt.Fprintf(a.err, "ocslab: not as close to real hardware as could be: %v\n", why)
 		}
 	}
@@ -329,7 +329,10 @@ func (a *app) introduce(t *experiment.Testbed, flags *measureFlags, configuratio
 		}
 	}
 	if t.Watch != nil {
-		a.printMissing(slices.Concat(t.Sources, t.Watch.Sources()))
+		inMemory := t.Fabric != nil && t.Fabric.Rung() == fabric.Memory // there is no kernel to miss
+		a.printMissing(slices.DeleteFunc(slices.Concat(t.Sources, t.Watch.Sources()), func(s watch.Source) bool {
+			return inMemory && (s.Name == "netlink" || s.Name == "bpf")
+		}))
 	}
 	a.printf("\n")
 }

@@ -215,13 +215,10 @@ func (v *viewer) run(ctx context.Context, opt watch.Options, not []watch.Source)
 // follow prints records until ctx or the time given ends.
 func (v *viewer) follow(ctx context.Context, w *watch.Watch, not []watch.Source) error {
 	if v.sources || v.agent {
-		list := append(w.Sources(), not...)
-		if v.sources {
-			list = append(list, watch.Source{Name: "mst", Why: "the firmware's timers are read from saved output of mstreg, mstlink or mlxlink: --timers FILE"})
-		}
-		v.a.printSources(list)
+		v.a.printSources(append(w.Sources(), not...))
 	}
 	if v.sources {
+		v.a.printf("The firmware's own timers of a link-up are read from saved output of mstreg, mstlink or mlxlink: --timers FILE.\n")
 		return nil
 	}
 	if !v.agent {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"strings"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -32,7 +33,11 @@ func try(r Rung) error {
 		err = errors.Join(err, g.close())
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("no %v: %w; run as root, or allow user namespaces (see Reexec)", r, err)
+		advice := "allow user namespaces"
+		if strings.Contains(err.Error(), tun) {
+			advice = "let users open " + tun
+		}
+		return fmt.Errorf("no %v: %w; run as root, or %s", r, err, advice)
 	}
 	if err != nil {
 		return fmt.Errorf("no %v: %w", r, err)

@@ -3,6 +3,7 @@ package fabric
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -16,14 +17,17 @@ type tap struct {
 	ifindex int
 }
 
+// tun is the device that makes TAP devices.
+const tun = "/dev/net/tun"
+
 // tapQueue is how many frames wait for us, as in a common NIC.
 const tapQueue = 1000
 
 func newTAP(ns *netns.NS, nl *netlink.Handle, l link) (device, error) {
 	fd := -1
 	err := ns.Do(func() (err error) {
-		if fd, err = unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err != nil {
-			return fmt.Errorf("/dev/net/tun: %w", err)
+		if fd, err = unix.Open(tun, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err != nil {
+			return &fs.PathError{Op: "open", Path: tun, Err: err}
 		}
 		ifr, err := unix.NewIfreq(l.name)
 		if err != nil {
@@ -49,7 +53,7 @@ func newTAP(ns *netns.NS, nl *netlink.Handle, l link) (device, error) {
 		if fd >= 0 {
 			err = errors.Join(err, unix.Close(fd))
 		}
-		return nil, fmt.Errorf("TAP device %s: %w", l.name, err)
+		return nil, err
 	}
 	t.pump = newPump(fd, l.name, l.sends)
 	return t, nil

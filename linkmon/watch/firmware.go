@@ -14,8 +14,8 @@ const SourceEthtool = "ethtool"
 
 var (
 	errNotReal  = errors.New("the interface is emulated")
-	errAskEvent = errors.New("not asked: that takes the lock that link events need; switch it on for the reason when a link goes down")
-	errAskLog   = errors.New("not read; switch it on for what drivers log of their links")
+	errAskEvent = errors.New("not asked why a link is down (--reasons), since that takes the lock that link events need")
+	errAskLog   = errors.New("the kernel log is not read (--kmsg); some drivers write of their links there")
 )
 
 // linkState says whether the driver of an interface tells of its link.
@@ -34,7 +34,7 @@ func (w *Watch) linkState(ctx context.Context, h *Host, subject, iface string) S
 			e.Close()
 		case !w.opt.Reasons:
 			e.Close()
-			s.Why = fmt.Sprintf("%v (now it is %v)", errAskEvent, l)
+			s.Why = fmt.Sprintf("%v; now it is %v", errAskEvent, l)
 			return s
 		default:
 			w.mu.Lock()

@@ -79,7 +79,7 @@ func (w *Watch) drop(host, iface string) {
 }
 
 var (
-	errOpticsOff = errors.New("modules are not read: to read one through ethtool holds the lock that link events need; ask for it with a period")
+	errOpticsOff = errors.New("modules are not read (--optics 20ms), since reading one through ethtool holds the lock that link events need")
 	errOff       = errors.New("switched off")
 )
 
