@@ -169,15 +169,31 @@ func Start(ctx context.Context, opt Options) (w *Watch, err error) {
 	}
 	w.readers.Go(func() { w.ports.run(run, w.mark) })
 	if len(opt.Probe.Flows) > 0 {
-		if w.probe, err = probe.Start(run, opt.Probe); err != nil {
-			return w, err
-		}
-		for _, f := range w.probe.Flows() {
-			w.source(Source{Subject: f.Flow.String(), Name: "probe", On: f.Err == nil, Why: why(f.Err)})
-		}
-		w.readers.Go(w.watchTraffic)
+		w.startProbe(run)
 	}
 	return w, nil
+}
+
+// startProbe begins to send. Without traffic the rest is still worth watching, so a
+// probe that cannot be had is a source that is off.
+func (w *Watch) startProbe(ctx context.Context) {
+	p, err := probe.Start(ctx, w.opt.Probe)
+	if err != nil {
+		for _, e := range w.opt.Probe.Endpoints {
+			if e.Conn != nil {
+				e.Conn.Close()
+			}
+		}
+		for _, f := range w.opt.Probe.Flows {
+			w.source(Source{Subject: f.String(), Name: "probe", Why: err.Error()})
+		}
+		return
+	}
+	w.probe = p
+	for _, f := range p.Flows() {
+		w.source(Source{Subject: f.Flow.String(), Name: "probe", On: f.Err == nil, Why: why(f.Err)})
+	}
+	w.readers.Go(w.watchTraffic)
 }
 
 func orDefault(d, def time.Duration) time.Duration {
