@@ -25,6 +25,7 @@ type linkWait struct {
 	seen     []timeline.Mark
 	notes    []watch.Note
 	watch    *watch.Watch
+	outages  map[string]uint64 // of flows, before the command
 	hold     time.Duration
 	patience time.Duration
 }
@@ -37,11 +38,23 @@ type link struct {
 	flows    []string // that need this link and are to come
 }
 
+// outages returns how many outages each flow has had.
+func (b *Bench) outages() map[string]uint64 {
+	if b.Watch == nil {
+		return nil
+	}
+	n := map[string]uint64{}
+	for _, f := range b.Watch.Flows() {
+		n[f.Flow.String()] = f.Outages
+	}
+	return n
+}
+
 // await returns what the change of runs means for NICs and traffic.
-func (b *Bench) await(runs []*run, began int64) *linkWait {
+func (b *Bench) await(runs []*run, began int64, outages map[string]uint64) *linkWait {
 	w := &linkWait{
 		began: began, lit: map[string]*link{}, gone: map[string]bool{}, come: map[string]bool{},
-		watch: b.Watch, hold: orDefault(b.Hold, DefaultHold), patience: orDefault(b.LinkPatience, DefaultLinkPatience),
+		watch: b.Watch, outages: outages, hold: orDefault(b.Hold, DefaultHold), patience: orDefault(b.LinkPatience, DefaultLinkPatience),
 	}
 	for _, r := range runs {
 		if at := r.report.Receipt.Acked; at.After(w.acked) {
@@ -159,17 +172,17 @@ var returning = []timeline.Stage{timeline.Light, timeline.Firmware, timeline.Car
 // complete reports whether all that is watched has come back by now.
 func (w *linkWait) complete(now time.Time) bool {
 	for name, seen := range w.gone {
-		if !seen && !w.neverWas(name) {
+		if !seen && !w.neverWas(name) && w.watch.Covers(timeline.TrafficLost, name) {
 			return false
 		}
 	}
-	for _, seen := range w.come {
-		if !seen {
+	for name, seen := range w.come {
+		if !seen && w.watch.Covers(timeline.Traffic, name) {
 			return false
 		}
 	}
 	for name, l := range w.lit {
-		if l.wentDown && !l.up || len(w.missing(name, l)) > 0 {
+		if l.wentDown && !l.up && w.watch.Covers(timeline.CarrierUp, name) || len(w.missing(name, l)) > 0 {
 			return false
 		}
 		if !l.wentDown && len(l.flows) == 0 && w.watch.Covers(timeline.CarrierUp, name) && now.Sub(w.acked) < w.hold {
@@ -180,11 +193,14 @@ func (w *linkWait) complete(now time.Time) bool {
 }
 
 // neverWas reports whether a flow that lost its circuit had no traffic before: all
-// that happened to it until the acknowledgement has been told, and no loss was
-// among it.
+// that happened to it until the acknowledgement is known, and no loss was among it.
 func (w *linkWait) neverWas(name string) bool {
-	f, ok := w.watch.Flow(name)
-	return ok && !f.Alive && f.JudgedNS > timeline.HostAxis().NS(w.acked)
+	for _, f := range w.watch.Flows() {
+		if f.Flow.String() == name {
+			return !f.Alive && f.JudgedNS > timeline.HostAxis().NS(w.acked) && f.Outages == w.outages[name]
+		}
+	}
+	return false
 }
 
 // missing returns the stages that a NIC has not reached and should.
@@ -247,8 +263,12 @@ func (w *linkWait) marks(mv *Move, number int) {
 	}
 	expect := func(stage timeline.Stage, subject string, reached bool) {
 		mv.Expected = append(mv.Expected, timeline.Expectation{Reconfiguration: number, Stage: stage, Subject: subject})
-		if !reached {
+		switch {
+		case reached:
+		case w.watch.Covers(stage, subject):
 			mv.Unresolved = append(mv.Unresolved, fmt.Sprintf("%s: %s: not within %v", subject, stage, w.patience))
+		default:
+			mv.Unresolved = append(mv.Unresolved, fmt.Sprintf("%s: %s: it went out of sight", subject, stage))
 		}
 	}
 	for name, l := range w.lit {

@@ -302,7 +302,7 @@ func FabricHosts(f *fabric.Fabric) []watch.Host {
 		w := watch.Host{Tree: h.Root}
 		w.Name, w.NS = h.Name, h.NS
 		if h.NS == nil {
-			w.Counters = fabricCounters{f, h}
+			w.Counters = fabricCounters{f, h.Name}
 		}
 		for _, n := range h.NICs {
 			w.Interfaces = append(w.Interfaces, n.Name)
@@ -315,22 +315,27 @@ func FabricHosts(f *fabric.Fabric) []watch.Host {
 
 // fabricCounters are the counters of a host whose NICs are in memory only.
 type fabricCounters struct {
-	f *fabric.Fabric
-	h fabric.Host
+	f    *fabric.Fabric
+	host string
 }
 
 // Interfaces lists the NICs.
 func (c fabricCounters) Interfaces() ([]linkmon.Interface, error) {
 	var list []linkmon.Interface
-	for _, n := range c.h.NICs {
-		list = append(list, linkmon.Interface{Index: n.Index, Name: n.Name})
+	for _, h := range c.f.Hosts() {
+		if h.Name != c.host {
+			continue
+		}
+		for _, n := range h.NICs {
+			list = append(list, linkmon.Interface{Index: n.Index, Name: n.Name})
+		}
 	}
 	return list, nil
 }
 
 // Open returns the counters of a NIC.
 func (c fabricCounters) Open(i linkmon.Interface) (linkmon.Counter, error) {
-	return fabricCounter{c.f, c.h.Name, i.Name}, nil
+	return fabricCounter{c.f, c.host, i.Name}, nil
 }
 
 type fabricCounter struct {
@@ -345,12 +350,20 @@ func (c fabricCounter) Changes() (uint32, error) {
 
 func (c fabricCounter) UpDown() (up, down uint32, err error) {
 	up, down, _, err = c.f.Counts(c.host, c.name)
-	return up, down, err
+	return up, down, gone(err)
 }
 
 func (c fabricCounter) Carrier() (bool, error) {
 	_, _, carrier, err := c.f.Counts(c.host, c.name)
-	return carrier, err
+	return carrier, gone(err)
+}
+
+// gone is what it means when a fabric does not know a NIC any more.
+func gone(err error) error {
+	if err != nil {
+		return fmt.Errorf("%w: %w", linkmon.ErrGone, err)
+	}
+	return nil
 }
 
 func (fabricCounter) Close() error { return nil }

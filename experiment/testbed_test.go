@@ -187,6 +187,48 @@ func TestTestbed_NeverBack(t *testing.T) {
 	}
 }
 
+// Ensure that a NIC that was pulled is told of, not waited for, and not called held.
+func TestTestbed_Pulled(t *testing.T) {
+	tb := testbed(t, nil)
+	for i := range 2 {
+		if _, err := tb.Bench.Move(t.Context(), 0, tb.Maps[i], ocs.Update); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rig := tb.Bench.Rigs[0]
+	rig.Reconcile = func(ctx context.Context, want ocs.Map, policy ocs.Policy) (ocs.Report, error) {
+		if err := tb.Fabric.Remove("gpu1", "ens1f0"); err != nil {
+			t.Error(err)
+		}
+		return ocs.Reconcile(ctx, rig.Switch, want, policy)
+	}
+	// Its partner gets no light any more.
+	tb.Bench.Patience, tb.Bench.LinkPatience = 400*time.Millisecond, time.Second
+	var mv experiment.Move
+	told := false
+	for i := 0; !told && i < 5; i++ { // the list of interfaces is looked at now and then
+		var err error
+		if mv, err = tb.Bench.Move(t.Context(), i+1, tb.Maps[i%2], ocs.Update); err != nil {
+			t.Fatal(err)
+		}
+		rig.Reconcile = nil
+		for _, n := range mv.Notes {
+			told = told || n.Event == "removed" && n.Subject == "gpu1/ens1f0"
+		}
+	}
+	if !told {
+		t.Error("that the interface is gone was not told")
+	}
+	if slices.Contains(mv.Held, "gpu1/ens1f0") {
+		t.Errorf("held=%v: there is nothing to hold", mv.Held)
+	}
+	for _, e := range mv.Expected {
+		if strings.Contains(e.Subject, "gpu1/ens1f0") {
+			t.Errorf("%s of %s is expected", e.Stage, e.Subject)
+		}
+	}
+}
+
 func TestTestbed_Only(t *testing.T) {
 	tb := testbed(t, func(_ *lab.File, opt *experiment.TestbedOptions) { opt.Only = []string{"gpu2", "gpu3/ens1f0"} })
 	for name, want := range map[string]bool{"gpu1": false, "gpu2": true, "gpu3": true, "gpu4": false} {

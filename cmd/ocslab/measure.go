@@ -649,6 +649,9 @@ func (a *app) remarks(m *measurement) {
 	told := map[watch.NoteKind]int{}
 	for _, n := range m.notes {
 		if n.Kind == watch.Link {
+			if n.Event == "added" || n.Event == "removed" || n.Event == "renamed" {
+				fmt.Fprintf(a.err, "ocslab: %s was %s\n", n.Subject, strings.TrimSpace(n.Event+" "+n.Text))
+			}
 			continue
 		}
 		if told[n.Kind]++; told[n.Kind] <= most {

@@ -17,6 +17,7 @@ type FlowState struct {
 	Duplicated uint64 // arrived again
 	Reordered  uint64 // arrived after one that was sent later
 	Unknown    uint64 // may have been dropped by the receiver's own socket
+	Outages    uint64 // events of kind Lost so far, whether read or not
 	Skipped    uint64 // not sent, since the sender was late or the receiver far behind
 
 	// Refused counts the send calls that failed, by the words of the error.
@@ -45,7 +46,7 @@ func (t *track) state() FlowState {
 	s := FlowState{
 		Flow: t.flow, Sent: t.done.Load() - 1,
 		Received: c.received, Lost: c.missing, Late: c.late, Duplicated: c.duplicated,
-		Reordered: c.reordered, Unknown: c.unknown, Skipped: t.skipped.Load(),
+		Reordered: c.reordered, Unknown: c.unknown, Outages: c.outages, Skipped: t.skipped.Load(),
 		Alive: t.alive, JudgedNS: t.judgedAt, LastReceive: t.seen,
 		SendGapP50: t.gaps.quantile(0.5), SendGapP99: t.gaps.quantile(0.99), SendGapMax: time.Duration(t.gaps.max.Load()),
 		Err: t.failed,

@@ -41,7 +41,7 @@ type track struct {
 	transit  longest
 	refusals []refusal
 	failed   error // why there is no traffic at all
-	counts   struct{ received, missing, late, duplicated, reordered, unknown uint64 }
+	counts   struct{ received, missing, late, duplicated, reordered, unknown, outages uint64 }
 	seen     timeline.Interval // the last arrival
 	lateTold bool              // since the last outage
 }
@@ -259,6 +259,7 @@ func (t *track) missingLocked(seq uint64, s sentPacket, tell func(Event)) {
 		if s.refused != 0 {
 			text = fmt.Sprintf("packet %d could not be sent: %s", seq, t.refusals[s.refused-1].text)
 		}
+		t.counts.outages++
 		tell(Event{
 			Kind: Lost, Flow: t.flow,
 			Interval:   timeline.Between(t.last.Sent.Earliest, s.after+t.transit.max()),

@@ -93,6 +93,7 @@ type Watch struct {
 	ended   bool          // nothing will be added
 	err     error         // why it ended early
 	sources []Source
+	gone    map[string]bool // interfaces that were there, by subject
 	heard   []Announcement
 	opened  map[string]context.CancelFunc // samplers of modules, by subject
 	reasons map[string]*phy.Ethtool       // whom to ask, by subject
@@ -119,7 +120,7 @@ func Start(ctx context.Context, opt Options) (w *Watch, err error) {
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
 	w = &Watch{
 		opt: opt, stop: stop, more: make(chan struct{}),
-		hosts: map[string]*Host{}, ports: newPorts(orDefault(opt.Firmware, DefaultFirmware)), opened: map[string]context.CancelFunc{}, reasons: map[string]*phy.Ethtool{},
+		hosts: map[string]*Host{}, ports: newPorts(orDefault(opt.Firmware, DefaultFirmware)), gone: map[string]bool{}, opened: map[string]context.CancelFunc{}, reasons: map[string]*phy.Ethtool{},
 	}
 	defer func() {
 		if err != nil {
@@ -240,6 +241,19 @@ func (w *Watch) Drain() []Record {
 func (w *Watch) add(records ...Record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for _, r := range records {
+		if n := r.Note; n != nil && n.Kind == Link {
+			switch n.Event {
+			case linkmon.Added.String():
+				delete(w.gone, n.Subject)
+			case linkmon.Removed.String():
+				w.gone[n.Subject] = true
+			case linkmon.Renamed.String():
+				delete(w.gone, n.Subject)
+				w.gone[n.Host+"/"+n.Text] = true
+			}
+		}
+	}
 	if !w.ended {
 		w.queue = append(w.queue, records...)
 		close(w.more)
@@ -367,10 +381,15 @@ var covering = map[timeline.Stage][]string{
 }
 
 // Covers reports whether a source that is on would see the subject reach the stage.
+// An interface that is gone reaches none.
 func (w *Watch) Covers(stage timeline.Stage, subject string) bool {
 	host, _, _ := strings.Cut(subject, "/")
+	from, to, _ := strings.Cut(subject, ">")
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.gone[from] || w.gone[to] {
+		return false
+	}
 	for _, s := range w.sources {
 		if s.On && slices.Contains(covering[stage], s.Name) && (s.Subject == subject || s.Subject == "" && s.Host == host) {
 			return true
@@ -379,17 +398,12 @@ func (w *Watch) Covers(stage timeline.Stage, subject string) bool {
 	return false
 }
 
-// Flow returns how the traffic of a pair stands, by its name; false when it is not
-// probed.
-func (w *Watch) Flow(name string) (probe.FlowState, bool) {
-	if w.probe != nil {
-		for _, f := range w.probe.Flows() {
-			if f.Flow.String() == name {
-				return f, true
-			}
-		}
+// Flows returns how the traffic of each pair stands.
+func (w *Watch) Flows() []probe.FlowState {
+	if w.probe == nil {
+		return nil
 	}
-	return probe.FlowState{}, false
+	return w.probe.Flows()
 }
 
 // Announcements returns how late the kernel told of transitions so far.

@@ -273,8 +273,10 @@ func TestWatch_AllSources(t *testing.T) {
 
 	n.remove("nic0")
 	until(t, w, func(r watch.Record) bool { return r.Note != nil && r.Note.Event == "removed" })
-	if w.Covers(timeline.Firmware, "gpu1/nic0") || w.Covers(timeline.Light, "gpu1/nic0") {
-		t.Error("an interface that is gone is covered")
+	for _, s := range []timeline.Stage{timeline.Firmware, timeline.Light, timeline.CarrierUp} {
+		if w.Covers(s, "gpu1/nic0") {
+			t.Errorf("%s of an interface that is gone is covered", s)
+		}
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
