@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -325,7 +326,7 @@ func (v *viewer) print(r watch.Record) {
 		if subject == "" {
 			subject = n.Host
 		}
-		v.a.printf("%s  %-12s  %-16s  %s\n", v.at(n.Mid(), 0), what, subject, strings.TrimSpace(n.Text+" ("+n.Source+")"))
+		v.a.printf("%s  %-12s  %-16s  %s\n", v.at(n.Latest, 0), what, subject, strings.TrimSpace(n.Text+" ("+n.Source+")"))
 		return
 	}
 	m := r.Mark
@@ -336,17 +337,19 @@ func (v *viewer) print(r watch.Record) {
 	v.a.printf("%s  %-12s  %-16s  %s\n", v.at(m.Mid(), m.Width()), m.Stage, m.Subject, text)
 }
 
-// at writes a time since the beginning with what it is known to.
+// at writes a time since the beginning with what it is known to; of 0, only that it
+// was by then.
 func (v *viewer) at(ns int64, width time.Duration) string {
-	s := fmt.Sprintf("%13.6f s", float64(ns-v.began)/1e9)
-	half := (width + 1) / 2
-	switch {
-	case half >= 10*time.Second:
-		return s + fmt.Sprintf(" ±%-4.0f s", half.Seconds())
-	case half >= time.Millisecond:
-		return s + fmt.Sprintf(" ±%-4.4g ms", float64(half)/1e6)
+	half := ""
+	switch h := (width + 1) / 2; {
+	case h >= time.Second:
+		half = fmt.Sprintf("±%.3g s", h.Seconds())
+	case h >= time.Millisecond:
+		half = fmt.Sprintf("±%.3g ms", float64(h)/1e6)
+	case h > 0:
+		half = fmt.Sprintf("±%.0f µs", math.Ceil(float64(h)/1e3))
 	}
-	return s + fmt.Sprintf(" ±%-4.0f µs", float64(half)/1e3)
+	return fmt.Sprintf("%13.6f s %-8s", float64(ns-v.began)/1e9, half)
 }
 
 type sourceLine struct {

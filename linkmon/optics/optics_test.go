@@ -306,7 +306,7 @@ func TestTracker(t *testing.T) {
 		}
 	}
 	want := []timeline.Mark{
-		{Stage: timeline.Dark, Subject: "gpu1/ens1f0", Host: "gpu1", Source: "module", Detail: "-Inf dBm", Interval: timeline.Between(50, 410)},
+		{Stage: timeline.Dark, Subject: "gpu1/ens1f0", Host: "gpu1", Source: "module", Detail: "no light", Interval: timeline.Between(50, 410)},
 		{Stage: timeline.Light, Subject: "gpu1/ens1f0", Host: "gpu1", Source: "module", Detail: "-24.00 dBm", Interval: timeline.Between(450, 710)},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

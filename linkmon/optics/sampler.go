@@ -3,6 +3,7 @@ package optics
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -48,8 +49,16 @@ type Sample struct {
 	RxLOS, TxLOS []bool
 }
 
-// String shows the power, and of several lanes that of each: "-2.20 dBm (-2.1 -2.0 -2.2 -2.1)".
+// String shows the power, and of several lanes that of each: "-2.20 dBm (-2.1 -2.0 -2.2
+// -2.1)", or "no light".
 func (s Sample) String() string {
+	dark := true
+	for _, p := range s.Lanes {
+		dark = dark && math.IsInf(float64(p), -1)
+	}
+	if dark {
+		return "no light"
+	}
 	if len(s.Lanes) < 2 {
 		return s.Power.String()
 	}

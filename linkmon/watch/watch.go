@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -288,8 +289,10 @@ func (w *Watch) watchLinks(ctx context.Context) {
 		case linkmon.Transition, linkmon.Announcement:
 			m, _ := e.Mark()
 			if e.Kind == linkmon.Announcement {
+				late := e.Seen.Sub(e.Interval)
+				m.Detail = fmt.Sprintf("announced %v later", time.Duration(late.Mid()).Round(time.Microsecond))
 				w.mu.Lock()
-				w.heard = append(w.heard, Announcement{Subject: m.Subject, Late: e.Seen.Sub(e.Interval)})
+				w.heard = append(w.heard, Announcement{Subject: m.Subject, Late: late})
 				w.mu.Unlock()
 			}
 			w.mark(m)
