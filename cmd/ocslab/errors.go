@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ocslab/ocslab/drivers"
+	firmwarenotes "github.com/ocslab/ocslab/firmware-notes"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/linkmon/watch"
 	"github.com/ocslab/ocslab/ocs"
@@ -45,7 +46,7 @@ func exitCode(err error) int {
 	case errors.As(err, &stop):
 		return exitInterrupted
 	case errors.As(err, &usage), errors.As(err, &syntax), errors.As(err, &url), errors.As(err, &file),
-		errors.Is(err, lab.ErrUnknown), errors.Is(err, ocs.ErrPort):
+		errors.Is(err, lab.ErrUnknown), errors.Is(err, firmwarenotes.ErrUnknown), errors.Is(err, ocs.ErrPort):
 		return exitUsage
 	case errors.Is(err, ocs.ErrConflict), errors.Is(err, ocs.ErrInterlock), errors.Is(err, ocs.ErrLeaseLost):
 		return exitRefused

@@ -109,7 +109,7 @@ func (a *app) serveHosts(h *hostFlags, running []*lab.Emulated) (_ *fabric.Fabri
 	}
 	a.printf("a lab file that leads here: %s\n", path)
 	if inUserNamespace() {
-		a.printf("from another terminal, enter first: nsenter -t %d -U --preserve-credentials\n", os.Getpid())
+		a.printf("from another terminal, enter first: nsenter -t %d -U -m --preserve-credentials\n", os.Getpid())
 	}
 	a.printf("  ocslab --lab %s watch\n", path)
 	return f, nil
