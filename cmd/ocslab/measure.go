@@ -98,8 +98,9 @@ func (a *app) measureCommand() *cobra.Command {
 		Long: `Move a lab between two of its configurations, wait each time until every stage that
 can be watched has come back, and print when that was after the command: median, 95th
 and 99th percentile with confidence bounds, each stage's share, and what could not be
-resolved. Every change is recorded and read back as with "ocslab connect"; at the end
-the circuits are put back as they were.
+resolved. Every change is recorded and read back as with "ocslab connect"; circuits that
+are in neither configuration are not moved (unless with --mode update), and at the end
+all is put back as it was.
 
 With --emulated the switches, hosts and NICs are emulated, and --accuracy prints how
 far the marks were from what the emulation did. The firmware of emulated NICs is that
@@ -117,6 +118,13 @@ of the lab file; profiles are ` + strings.Join(firmwarenotes.Names(), ", ") + `.
 			if accuracy && !a.set.Emulated {
 				return usagef("--accuracy goes with --emulated: nobody knows the truth of a real lab")
 			}
+			policy, err := a.mode()
+			if err == nil && policy == ocs.Overwrite {
+				err = usagef("--mode overwrite: measuring removes no circuits but those in its way: want safe or update")
+			}
+			if err != nil {
+				return err
+			}
 			opt, err := flags.testbed([]string{from, to})
 			if err != nil {
 				return err
@@ -126,7 +134,7 @@ of the lab file; profiles are ` + strings.Join(firmwarenotes.Names(), ", ") + `.
 					return err
 				}
 			}
-			return a.measure(cmd.Context(), l, &flags, opt, accuracy, perNIC)
+			return a.measure(cmd.Context(), l, &flags, opt, policy, accuracy, perNIC)
 		},
 	}
 	f := c.Flags()
@@ -135,6 +143,7 @@ of the lab file; profiles are ` + strings.Join(firmwarenotes.Names(), ", ") + `.
 	f.BoolVar(&accuracy, "accuracy", false, "print how far the marks are from the truth (emulated labs)")
 	f.BoolVar(&perNIC, "per-nic", false, "print a table of NICs, too")
 	flags.add(f, 30, "")
+	f.String("mode", "safe", "what may happen to circuits of neither configuration that are in the way: `safe|update`; safe refuses, update moves them")
 	return c
 }
 
@@ -151,101 +160,135 @@ type measurement struct {
 }
 
 // measure measures and prints.
-func (a *app) measure(ctx context.Context, l *lab.Lab, flags *measureFlags, opt experiment.TestbedOptions, accuracy, perNIC bool) (err error) {
+func (a *app) measure(ctx context.Context, l *lab.Lab, flags *measureFlags, opt experiment.TestbedOptions, policy ocs.Policy, accuracy, perNIC bool) (err error) {
 	t, err := experiment.OpenTestbed(ctx, l, opt)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
 	t.Bench.LinkPatience = flags.patience
-	if err := a.recordMoves(t); err != nil {
-		return err
-	}
-	a.introduce(t, flags, opt.Configurations)
-	restore, err := a.remember(ctx, t)
+	mv, err := a.takeOver(ctx, t, policy)
 	if err != nil {
 		return err
 	}
+	a.introduce(t, flags, opt.Configurations)
 	m, err := a.toggle(ctx, t, flags, accuracy)
-	if ctx.Err() == nil || m.moves > 0 {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-		defer cancel()
-		err = errors.Join(err, restore(ctx))
-	}
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	err = errors.Join(err, mv.restore(end))
 	if m.moves == 0 {
 		return err
 	}
 	return errors.Join(err, a.printMeasurement(t, m, flags.seed, accuracy, perNIC))
 }
 
-// recordMoves keeps a record of every change, as all commands do.
-func (a *app) recordMoves(t *experiment.Testbed) error {
+// mover moves the switches of a testbed: every change is recorded, as all commands
+// do, circuits that are not of the configurations are left alone, and in the end all is
+// put back.
+type mover struct {
+	log    *history.Log
+	policy ocs.Policy
+	rigs   []*moved
+}
+
+// moved is what has become of one switch.
+type moved struct {
+	*lab.Opened
+	ours           map[ocs.CrossConnect]bool // circuits of the configurations
+	before         ocs.Map
+	removed, added map[ocs.CrossConnect]bool // by us
+}
+
+// takeOver lets a mover make the changes of a testbed. Under the policy safe, nothing
+// is sent when circuits that are in none of the configurations are in the way.
+func (a *app) takeOver(ctx context.Context, t *experiment.Testbed, policy ocs.Policy) (*mover, error) {
 	log, err := a.history()
 	if err != nil {
-		return err
+		return nil, err
 	}
+	m := &mover{log: log, policy: policy}
 	for _, r := range t.Bench.Rigs {
-		o := r.Switch.(*lab.Opened)
-		r.Reconcile = func(ctx context.Context, want ocs.Map, policy ocs.Policy) (ocs.Report, error) {
-			sw := log.Wrap(o, history.Entry{Switch: o.Name, Device: o.Device, Command: commandLine()})
-			report, err := ocs.Reconcile(ctx, sw, want, policy)
-			return report, errors.Join(err, sw.Confirm(report, err))
+		x := &moved{
+			Opened: r.Switch.(*lab.Opened), ours: map[ocs.CrossConnect]bool{},
+			removed: map[ocs.CrossConnect]bool{}, added: map[ocs.CrossConnect]bool{},
 		}
-	}
-	return nil
-}
-
-// remember returns what puts the circuits back as they are now, as far as the
-// measurement has moved them.
-func (a *app) remember(ctx context.Context, t *experiment.Testbed) (func(context.Context) error, error) {
-	before := map[string]ocs.Map{}
-	for _, r := range t.Bench.Rigs {
-		m, err := r.Switch.CrossConnects(ctx)
-		if err != nil {
+		if x.before, err = x.CrossConnects(ctx); err != nil {
 			return nil, err
 		}
-		before[r.Name] = m
+		for _, c := range t.Maps {
+			for circuit := range c[r.Name].All() {
+				x.ours[circuit] = true
+			}
+		}
+		for _, c := range t.Maps {
+			if _, err := m.plan(x, x.before, c[r.Name]); err != nil {
+				return nil, err
+			}
+		}
+		m.rigs = append(m.rigs, x)
+		r.Reconcile = func(ctx context.Context, want ocs.Map, _ ocs.Policy) (ocs.Report, error) {
+			return m.change(ctx, x, func(have ocs.Map) (ocs.Change, error) { return m.plan(x, have, want) })
+		}
 	}
-	return func(ctx context.Context) error {
-		log, err := a.history()
-		if err != nil {
-			return err
-		}
-		var errs []error
-		for _, r := range t.Bench.Rigs {
-			o := r.Switch.(*lab.Opened)
-			touched := map[ocs.Port]bool{}
-			for _, m := range t.Maps {
-				for c := range m[r.Name].All() {
-					touched[c.Ingress], touched[c.Egress] = true, true
-				}
-			}
-			back := func(have ocs.Map) (ocs.Change, error) {
-				return restoring(before[r.Name], have, touched), nil
-			}
-			if have, err := o.CrossConnects(ctx); err == nil && restoring(before[r.Name], have, touched).Empty() {
-				continue
-			}
-			sw := log.Wrap(o, history.Entry{Switch: o.Name, Device: o.Device, Command: commandLine()})
-			report, err := ocs.Execute(ctx, sw, back)
-			errs = append(errs, err, sw.Confirm(report, err))
-		}
-		return errors.Join(errs...)
-	}, nil
+	return m, nil
 }
 
-// restoring returns the change from have to before, of circuits with a port that
-// was touched and whose other ports nobody else has taken since.
-func restoring(before, have ocs.Map, touched map[ocs.Port]bool) ocs.Change {
+// plan moves busy ports, but under safe only those of our own circuits.
+func (m *mover) plan(x *moved, have, want ocs.Map) (ocs.Change, error) {
+	change, err := ocs.Plan(have, want, ocs.Update)
+	if err != nil || m.policy == ocs.Update {
+		return change, err
+	}
+	for w := range want.All() {
+		for _, c := range have.Rivals(w) {
+			if !x.ours[c] {
+				return ocs.Change{}, fmt.Errorf("%w; it is in neither configuration: see --mode", &ocs.ConflictError{Want: w, Have: c, Where: x.Name})
+			}
+		}
+	}
+	return change, nil
+}
+
+// change brings a change about and records it.
+func (m *mover) change(ctx context.Context, x *moved, plan func(ocs.Map) (ocs.Change, error)) (ocs.Report, error) {
+	sw := m.log.Wrap(x.Opened, history.Entry{Switch: x.Name, Device: x.Device, Command: commandLine()})
+	report, err := ocs.Execute(ctx, sw, plan)
+	for c := range report.Change.Remove.All() {
+		x.removed[c] = true
+	}
+	for c := range report.Change.Add.All() {
+		x.added[c] = true
+	}
+	return report, errors.Join(err, sw.Confirm(report, err))
+}
+
+// restore puts the circuits back as they were, as far as we have moved them and nobody
+// else has since.
+func (m *mover) restore(ctx context.Context) error {
+	var errs []error
+	for _, x := range m.rigs {
+		have, err := x.CrossConnects(ctx)
+		if err == nil && !x.back(have).Empty() {
+			_, err = m.change(ctx, x, func(have ocs.Map) (ocs.Change, error) { return x.back(have), nil })
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("put the circuits back: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// back returns what puts the circuits back.
+func (x *moved) back(have ocs.Map) ocs.Change {
 	var remove, add []ocs.CrossConnect
 	for c := range have.All() {
-		if (touched[c.Ingress] || touched[c.Egress]) && !before.Has(c) {
+		if x.added[c] && !x.before.Has(c) {
 			remove = append(remove, c)
 		}
 	}
 	left := have.Minus(ocs.MustMap(remove...))
-	for c := range before.All() {
-		if !have.Has(c) && len(left.Rivals(c)) == 0 {
+	for c := range x.before.All() {
+		if x.removed[c] && !have.Has(c) && len(left.Rivals(c)) == 0 {
 			add = append(add, c)
 		}
 	}
