@@ -24,6 +24,9 @@ func (p *Probe) metronome() func(due int64) bool {
 	runtime.LockOSThread()
 	// On failure sleeping is 50 µs less precise, which SendGap shows.
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+	// With the right to (CAP_SYS_NICE) this thread goes before ordinary ones: a packet
+	// that is sent late is an interval that is wide.
+	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, -20) // of this thread alone, on Linux
 	return p.nanosleepTo
 }
 
