@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -160,7 +158,7 @@ func (t *Testbed) watch(ctx context.Context, opt TestbedOptions) error {
 	if t.Watch, err = watch.Start(ctx, w); err != nil {
 		return err
 	}
-	if len(w.Probe.Flows) > 0 {
+	if len(w.Probe.Flows)+len(w.Pairs) > 0 {
 		t.Pace = w.Probe.Pace
 	}
 	t.close = append(t.close, t.Watch.Close)
@@ -221,7 +219,7 @@ func (t *Testbed) flows(w *watch.Options) error {
 		h := &w.Hosts[i]
 		for _, name := range slices.Sorted(maps.Keys(used)) {
 			host, iface, _ := strings.Cut(name, "/")
-			if host != h.Name {
+			if host != h.Name || len(h.Agent) > 0 {
 				continue
 			}
 			e, err := t.endpoint(h, name, iface)
@@ -233,15 +231,23 @@ func (t *Testbed) flows(w *watch.Options) error {
 			w.Probe.Endpoints = append(w.Probe.Endpoints, e)
 		}
 	}
-	for f := range seen {
-		if ends[f.From] && ends[f.To] {
+	far := map[string]bool{}
+	for _, h := range w.Hosts {
+		far[h.Name] = len(h.Agent) > 0
+	}
+	for _, f := range slices.SortedFunc(maps.Keys(seen), func(a, b probe.Flow) int { return strings.Compare(a.String(), b.String()) }) {
+		from, _, _ := strings.Cut(f.From, "/")
+		to, _, _ := strings.Cut(f.To, "/")
+		switch {
+		case ends[f.From] && ends[f.To]:
 			w.Probe.Flows = append(w.Probe.Flows, f)
+		case far[from] || far[to]:
+			w.Pairs = append(w.Pairs, f)
 		}
 	}
 	if w.Probe.Pace == 0 {
-		w.Probe.Pace = pace(len(w.Probe.Flows))
+		w.Probe.Pace = pace(max(len(w.Probe.Flows), len(w.Pairs)))
 	}
-	slices.SortFunc(w.Probe.Flows, func(a, b probe.Flow) int { return strings.Compare(a.String(), b.String()) })
 	return nil
 }
 
@@ -254,9 +260,6 @@ func pace(n int) time.Duration {
 // endpoint returns where the traffic of a NIC begins and ends.
 func (t *Testbed) endpoint(h *watch.Host, name, iface string) (probe.Endpoint, error) {
 	e := probe.Endpoint{Name: name, NS: h.NS, Interface: iface}
-	if len(h.Agent) > 0 {
-		return e, fmt.Errorf("%s is on another machine: traffic is measured between NICs of this one only", name)
-	}
 	if t.Fabric != nil {
 		for _, fh := range t.Fabric.Hosts() {
 			for _, n := range fh.NICs {
@@ -271,28 +274,7 @@ func (t *Testbed) endpoint(h *watch.Host, name, iface string) (probe.Endpoint, e
 		}
 		return e, err
 	}
-	find := func() error {
-		i, err := net.InterfaceByName(iface)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		addrs, err := i.Addrs()
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		e.MAC = i.HardwareAddr
-		for _, a := range addrs {
-			if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().Is4() {
-				e.Addr = p.Addr()
-				return nil
-			}
-		}
-		return fmt.Errorf("%s has no IPv4 address, so no traffic is sent from or to it", name)
-	}
-	if h.NS != nil {
-		return e, h.NS.Do(find)
-	}
-	return e, find()
+	return h.Endpoint(iface)
 }
 
 // FabricHosts returns the hosts of a fabric, to be watched.

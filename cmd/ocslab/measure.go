@@ -595,12 +595,13 @@ func (a *app) printNICs(marks []timeline.Mark) {
 	after := map[string]map[timeline.Stage][]timeline.Interval{}
 	for _, m := range marks {
 		name := m.Subject
-		if _, to, pair := strings.Cut(name, ">"); pair {
+		_, to, pair := strings.Cut(name, ">")
+		if pair {
 			name = to
 		}
 		command, ok := commands[m.Reconfiguration]
-		if _, isNIC := strings.CutPrefix(name, m.Host+"/"); !ok || !isNIC && m.Source != "probe" || m.Source == "opm" {
-			continue
+		if !ok || !pair && !strings.HasPrefix(name, m.Host+"/") || m.Source == "opm" {
+			continue // of a switch
 		}
 		if after[name] == nil {
 			after[name] = map[timeline.Stage][]timeline.Interval{}

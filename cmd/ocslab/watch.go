@@ -275,14 +275,9 @@ func (v *viewer) end(w *watch.Watch) error {
 
 // answer answers the questions of another ocslab; see package watch.
 func (v *viewer) answer(ctx context.Context, w *watch.Watch, printing *sync.Mutex) {
-	type question struct {
-		Kind string `json:"kind"`
-		ID   int    `json:"id"`
-		AtNS int64  `json:"at_ns,omitempty"`
-	}
 	lines := bufio.NewScanner(v.in)
 	for lines.Scan() {
-		var q question
+		var q watch.Question
 		if err := json.Unmarshal(lines.Bytes(), &q); err != nil {
 			fmt.Fprintf(v.a.err, "ocslab: agent: %.60q is no question: %v\n", lines.Text(), err)
 			return
@@ -305,8 +300,13 @@ func (v *viewer) answer(ctx context.Context, w *watch.Watch, printing *sync.Mute
 			}
 			printing.Unlock()
 		default:
-			fmt.Fprintf(v.a.err, "ocslab: agent: unknown question %.60q\n", q.Kind)
-			return
+			reply, known := w.Answer(ctx, q)
+			if !known {
+				reply.Error = fmt.Sprintf("unknown question %.60q", q.Kind)
+			}
+			printing.Lock()
+			v.a.json(reply)
+			printing.Unlock()
 		}
 	}
 }
@@ -417,6 +417,8 @@ func (a *app) printAccounts(accounts []watch.Account, heard []watch.Announcement
 		}
 		a.printf("; rtnetlink announced %d, median %s late, at most %s",
 			all.Announced, short(timeline.Quantile(late, 0.5)), short(timeline.Quantile(late, 1)))
+	} else if all.Announced > 0 { // to agents, which keep to themselves how late
+		a.printf("; rtnetlink announced %d", all.Announced)
 	}
 	a.printf("\n")
 }

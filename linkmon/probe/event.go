@@ -34,7 +34,10 @@ func (k Kind) String() string {
 }
 
 // Flow is traffic in one direction, between [Endpoint]s by name.
-type Flow struct{ From, To string }
+type Flow struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
 
 // String is what marks have as their subject: "gpu1/ens1f0>gpu2/ens1f0".
 func (f Flow) String() string { return f.From + ">" + f.To }

@@ -45,6 +45,11 @@ type Endpoint struct {
 	// there before. That needs CAP_NET_ADMIN. When not, the caller has seen to it.
 	MAC net.HardwareAddr
 
+	// Reflected is an endpoint on another machine, where a [Reflector] sends packets
+	// back. A flow to it is there and back: what is sent by From arrives at From
+	// again. Of the rest only Name, Addr and MAC are then used.
+	Reflected bool
+
 	// Conn is used instead of sockets when it is not nil, as in an emulation without
 	// network devices. Of the rest only Name and Addr are then used. The probe
 	// closes it.
@@ -115,6 +120,8 @@ func (o *Options) check() error {
 			return fmt.Errorf("probe: endpoint %q: each needs a name of its own", e.Name)
 		case !e.Addr.IsValid():
 			return fmt.Errorf("probe: endpoint %s has no address", e.Name)
+		case e.Reflected && e.Conn != nil:
+			return fmt.Errorf("probe: endpoint %s: nothing is reflected through a Conn", e.Name)
 		case len(e.MAC) != 0 && len(e.MAC) != 6:
 			return fmt.Errorf("probe: endpoint %s: MAC address %v: want six bytes", e.Name, e.MAC)
 		}
@@ -129,6 +136,9 @@ func (o *Options) check() error {
 		}
 		if f.From == f.To || flows[f] {
 			return fmt.Errorf("probe: flow %v: want two different endpoints, and each flow once", f)
+		}
+		if ends[f.From].Reflected {
+			return fmt.Errorf("probe: flow %v: %s is on another machine and cannot send from here", f, f.From)
 		}
 		if (ends[f.From].Conn == nil) != (ends[f.To].Conn == nil) {
 			return fmt.Errorf("probe: flow %v: want a Conn at both ends or at none", f)
@@ -146,6 +156,7 @@ type Probe struct {
 	run    uint64
 	ends   []*end
 	tracks []*track // as Options.Flows
+	backs  []*end   // where their packets arrive
 
 	stop    chan struct{}
 	closing sync.Once
@@ -188,7 +199,7 @@ func Start(ctx context.Context, opt Options) (*Probe, error) {
 	byName := map[string]*end{}
 	for _, e := range opt.Endpoints {
 		x := &end{Endpoint: e}
-		if e.Conn == nil {
+		if e.Conn == nil && !e.Reflected {
 			x.sock, x.err = listen(e, opt.Port, p.axis)
 		}
 		byName[e.Name] = x
@@ -200,6 +211,11 @@ func Start(ctx context.Context, opt Options) (*Probe, error) {
 		from, to := byName[f.From], byName[f.To]
 		t := newTrack(f, opt.Silence, opt.Pace)
 		p.tracks = append(p.tracks, t)
+		back, port := to, opt.Port
+		if to.Reflected {
+			back, port = from, reflectorPort(opt.Port)
+		}
+		p.backs = append(p.backs, back)
 		if t.failed = errors.Join(from.err, to.err); t.failed != nil {
 			failed = append(failed, fmt.Errorf("flow %v: %w", f, t.failed))
 			p.gap(f, 0, fmt.Sprintf("no traffic: %v", t.failed))
@@ -208,8 +224,8 @@ func Start(ctx context.Context, opt Options) (*Probe, error) {
 		if err := p.befriend(from, to); err != nil {
 			p.gap(f, 0, fmt.Sprintf("%v; after a loss of carrier, the time of ARP may be measured", err))
 		}
-		to.to = append(to.to, t)
-		lanes = append(lanes, newLane(p.run, uint32(i), t, from, to, opt.Port))
+		back.to = append(back.to, t)
+		lanes = append(lanes, newLane(p.run, uint32(i), t, from, to, port))
 	}
 	if len(lanes) == 0 {
 		for _, x := range p.ends {

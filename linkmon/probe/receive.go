@@ -59,7 +59,7 @@ func (p *Probe) drain(x *end) (horizon int64) {
 }
 
 func (p *Probe) arrive(x *end, a arrival) {
-	if a.run != p.run || uint64(a.flow) >= uint64(len(p.tracks)) || p.opt.Flows[a.flow].To != x.Name {
+	if a.run != p.run || uint64(a.flow) >= uint64(len(p.tracks)) || p.backs[a.flow] != x {
 		return
 	}
 	p.tracks[a.flow].arrive(a, p.tell)

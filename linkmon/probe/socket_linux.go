@@ -69,6 +69,20 @@ func listen(e Endpoint, port uint16, axis timeline.Axis) (*socket, error) {
 	return s, nil
 }
 
+// bindToInterface binds a socket to an interface, if one is named.
+func bindToInterface(fd int, name string) error {
+	if name == "" {
+		return nil
+	}
+	switch err := unix.BindToDevice(fd, name); {
+	case errors.Is(err, unix.ENODEV):
+		return fmt.Errorf("there is no interface %s: %w", name, err)
+	case err != nil:
+		return fmt.Errorf("bind to interface %s, which needs CAP_NET_RAW before Linux 5.7: %w", name, err)
+	}
+	return nil
+}
+
 func open(e Endpoint, port uint16, axis timeline.Axis) (_ *socket, err error) {
 	family := unix.AF_INET6
 	if e.Addr.Unmap().Is4() {
@@ -83,13 +97,8 @@ func open(e Endpoint, port uint16, axis timeline.Axis) (_ *socket, err error) {
 			unix.Close(fd)
 		}
 	}()
-	if e.Interface != "" {
-		switch err := unix.BindToDevice(fd, e.Interface); {
-		case errors.Is(err, unix.ENODEV):
-			return nil, fmt.Errorf("there is no interface %s: %w", e.Interface, err)
-		case err != nil:
-			return nil, fmt.Errorf("bind to interface %s, which needs CAP_NET_RAW before Linux 5.7: %w", e.Interface, err)
-		}
+	if err := bindToInterface(fd, e.Interface); err != nil {
+		return nil, err
 	}
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBuffer) != nil { // needs CAP_NET_ADMIN
 		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, receiveBuffer); err != nil {

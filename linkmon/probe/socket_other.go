@@ -29,3 +29,5 @@ func (s *socket) drain(func([]byte, func(int64) timeline.Interval, int64)) (int,
 func (s *socket) close() error { return nil }
 
 func (p *Probe) befriend(_, _ *end) error { return nil }
+
+func bindToInterface(int, string) error { return errors.ErrUnsupported }

@@ -144,3 +144,18 @@ func (g *gate) set(tb testing.TB, open bool) timeline.Interval {
 	}
 	return axis.Span(from, to)
 }
+
+// neighbour makes the address of one end known to the other for good.
+func (w *wire) neighbour(tb testing.TB, at, of int) {
+	tb.Helper()
+	w.in(tb, at, func() error {
+		nic, err := netlink.LinkByName("nic0")
+		if err != nil {
+			return err
+		}
+		return netlink.NeighSet(&netlink.Neigh{
+			LinkIndex: nic.Attrs().Index, State: netlink.NUD_PERMANENT,
+			IP: w.ends[of].Addr.AsSlice(), HardwareAddr: w.ends[of].MAC,
+		})
+	})
+}

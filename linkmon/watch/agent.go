@@ -47,15 +47,21 @@ type agent struct {
 
 // reply is an answer of an agent.
 type reply struct {
-	its      int64 // its clock, of a clock reading
-	received int64 // ours
+	Question
+	received int64 // on our axis
 }
 
-// question is a line to an agent, and its answer.
-type question struct {
-	Kind string `json:"kind"` // "clock" or "flush"
+// Question is a line to an agent, and its answer, which repeats kind and id.
+type Question struct {
+	Kind string `json:"kind"` // "clock", "flush", "nics", "traffic" or "flows"
 	ID   int    `json:"id"`
-	AtNS int64  `json:"at_ns,omitempty"`
+
+	Traffic *traffic `json:"traffic,omitempty"`
+
+	AtNS  int64        `json:"at_ns,omitempty"` // the answer to "clock"
+	NICs  []nicAddress `json:"nics,omitempty"`
+	Flows []flowState  `json:"flows,omitempty"`
+	Error string       `json:"error,omitempty"`
 }
 
 // startAgent runs the agent of h and waits until its clock is known.
@@ -127,11 +133,11 @@ func (a *agent) keepTime() {
 // exchange learns from one reading of the other clock.
 func (a *agent) exchange(ctx context.Context) error {
 	sent := timeline.HostAxis().NS(time.Now())
-	r, err := a.ask(ctx, "clock")
+	r, err := a.ask(ctx, Question{Kind: "clock"})
 	if err != nil {
 		return err
 	}
-	if !a.clock.Add(sent, r.its, r.received) {
+	if !a.clock.Add(sent, r.AtNS, r.received) {
 		a.gap(timeline.Between(sent, r.received), fmt.Sprintf("the clock of host %s or ours jumped", a.host.Name))
 	}
 	return nil
@@ -141,25 +147,25 @@ func (a *agent) exchange(ctx context.Context) error {
 func (a *agent) flush(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, agentQuiet)
 	defer cancel()
-	if _, err := a.ask(ctx, "flush"); err != nil {
+	if _, err := a.ask(ctx, Question{Kind: "flush"}); err != nil {
 		return fmt.Errorf("agent of host %s: %w", a.host.Name, err)
 	}
 	return nil
 }
 
-func (a *agent) ask(ctx context.Context, kind string) (reply, error) {
+func (a *agent) ask(ctx context.Context, q Question) (reply, error) {
 	answer := make(chan reply, 1)
 	a.mu.Lock()
 	a.id++
-	id := a.id
-	a.waiting[id] = answer
+	q.ID = a.id
+	a.waiting[q.ID] = answer
 	a.mu.Unlock()
 	defer func() {
 		a.mu.Lock()
-		delete(a.waiting, id)
+		delete(a.waiting, q.ID)
 		a.mu.Unlock()
 	}()
-	line, err := json.Marshal(question{Kind: kind, ID: id})
+	line, err := json.Marshal(q)
 	if err != nil {
 		return reply{}, err
 	}
@@ -210,38 +216,36 @@ func (a *agent) read(out io.Reader) {
 }
 
 func (a *agent) line(data []byte, received int64) {
-	var q struct {
-		question
-		Error   string  `json:"error"`
-		Source  Source  `json:"-"`
-		Account Account `json:"-"`
-	}
+	var q Question
+	var source Source
+	var account Account
 	err := json.Unmarshal(data, &q)
 	switch {
 	case err != nil:
 	case q.Kind == "source":
-		err = json.Unmarshal(data, &q.Source)
+		err = json.Unmarshal(data, &source)
 	case q.Kind == "account":
-		err = json.Unmarshal(data, &q.Account)
+		err = json.Unmarshal(data, &account)
 	}
 	if err != nil {
 		a.gap(timeline.Point(received), fmt.Sprintf("the agent of host %s wrote %.60q, which is no JSON line", a.host.Name, data))
 		return
 	}
 	switch q.Kind {
-	case "clock", "flush":
+	case "clock", "flush", "nics", "traffic", "flows":
 		a.mu.Lock()
 		answer := a.waiting[q.ID]
+		delete(a.waiting, q.ID) // one answer is enough
 		a.mu.Unlock()
 		if answer != nil {
-			answer <- reply{q.AtNS, received}
+			answer <- reply{q, received}
 		}
 	case "account":
 		a.mu.Lock()
-		a.account = q.Account
+		a.account = account
 		a.mu.Unlock()
 	case "source":
-		a.w.source(q.Source)
+		a.w.source(source)
 	case "error":
 		a.tail.Write([]byte(q.Error))
 	case "mark", string(Gap), string(Link), string(Outage):

@@ -53,6 +53,9 @@ type Options struct {
 	// Probe is the traffic between NICs of this machine's hosts; without flows
 	// there is none.
 	Probe probe.Options
+	// Pairs are flows between NICs of other machines, at the Pace of Probe: a packet
+	// goes there and back, see [SourceRoundTrip].
+	Pairs []probe.Flow
 }
 
 // Host is a set of interfaces in one network namespace of this machine, or those
@@ -81,23 +84,24 @@ const DefaultLag = 100 * time.Millisecond
 type Watch struct {
 	opt     Options
 	monitor *linkmon.Monitor // nil when every host is another machine
-	probe   *probe.Probe     // nil without flows
 	agents  []*agent
 	hosts   map[string]*Host // those of this machine, by name
 	ports   *ports
 	stop    context.CancelFunc
 	readers sync.WaitGroup // everything that adds records
 
-	mu      sync.Mutex // guards what follows
-	queue   []Record
-	more    chan struct{} // closed and replaced when the queue grows or ends
-	ended   bool          // nothing will be added
-	err     error         // why it ended early
-	sources []Source
-	gone    map[string]bool // interfaces that were there, by subject
-	heard   []Announcement
-	opened  map[string]context.CancelFunc // samplers of modules, by subject
-	reasons map[string]*phy.Ethtool       // whom to ask, by subject
+	mu         sync.Mutex // guards what follows
+	probes     []*probe.Probe
+	reflectors []*probe.Reflector
+	queue      []Record
+	more       chan struct{} // closed and replaced when the queue grows or ends
+	ended      bool          // nothing will be added
+	err        error         // why it ended early
+	sources    []Source
+	gone       map[string]bool // interfaces that were there, by subject
+	heard      []Announcement
+	opened     map[string]context.CancelFunc // samplers of modules, by subject
+	reasons    map[string]*phy.Ethtool       // whom to ask, by subject
 }
 
 // Source is something that is watched, or why it is not.
@@ -173,6 +177,9 @@ func Start(ctx context.Context, opt Options) (w *Watch, err error) {
 	if len(opt.Probe.Flows) > 0 {
 		w.startProbe(run)
 	}
+	if len(opt.Pairs) > 0 {
+		w.startPairs(ctx)
+	}
 	return w, nil
 }
 
@@ -187,15 +194,14 @@ func (w *Watch) startProbe(ctx context.Context) {
 			}
 		}
 		for _, f := range w.opt.Probe.Flows {
-			w.source(Source{Subject: f.String(), Name: "probe", Why: err.Error()})
+			w.source(Source{Subject: f.String(), Name: sourceProbe, Why: err.Error()})
 		}
 		return
 	}
-	w.probe = p
 	for _, f := range p.Flows() {
-		w.source(Source{Subject: f.Flow.String(), Name: "probe", On: f.Err == nil, Why: why(f.Err)})
+		w.source(Source{Subject: f.Flow.String(), Name: sourceProbe, On: f.Err == nil, Why: why(f.Err)})
 	}
-	w.readers.Go(w.watchTraffic)
+	w.follow(p, sourceProbe)
 }
 
 func orDefault(d, def time.Duration) time.Duration {
@@ -319,10 +325,10 @@ func (w *Watch) watchLinks(ctx context.Context) {
 	}
 }
 
-// watchTraffic passes on what the probe tells.
-func (w *Watch) watchTraffic() {
+// watchTraffic passes on what a probe tells.
+func (w *Watch) watchTraffic(p *probe.Probe, source string) {
 	for {
-		e, err := w.probe.Next(context.Background())
+		e, err := p.Next(context.Background())
 		if err != nil {
 			if !errors.Is(err, io.EOF) {
 				w.fail(err)
@@ -330,10 +336,11 @@ func (w *Watch) watchTraffic() {
 			return
 		}
 		if m, ok := e.Mark(); ok {
+			m.Source = source
 			w.mark(m)
 			continue
 		}
-		n := &Note{Kind: Gap, Host: e.Host, Interval: e.Interval, Source: "probe", Text: e.Text}
+		n := &Note{Kind: Gap, Host: e.Host, Interval: e.Interval, Source: source, Text: e.Text}
 		if e.Flow != (probe.Flow{}) {
 			n.Subject = e.Flow.String()
 		}
@@ -379,8 +386,8 @@ var covering = map[timeline.Stage][]string{
 	timeline.Dark:        {optics.Source},
 	timeline.Light:       {optics.Source},
 	timeline.Firmware:    {phy.SourceIB}, // not every driver logs
-	timeline.TrafficLost: {"probe"},
-	timeline.Traffic:     {"probe"},
+	timeline.TrafficLost: {sourceProbe, SourceRoundTrip},
+	timeline.Traffic:     {sourceProbe, SourceRoundTrip},
 }
 
 // Covers reports whether a source that is on would see the subject reach the stage.
@@ -401,14 +408,6 @@ func (w *Watch) Covers(stage timeline.Stage, subject string) bool {
 	return false
 }
 
-// Flows returns how the traffic of each pair stands.
-func (w *Watch) Flows() []probe.FlowState {
-	if w.probe == nil {
-		return nil
-	}
-	return w.probe.Flows()
-}
-
 // Announcements returns how late the kernel told of transitions so far.
 func (w *Watch) Announcements() []Announcement {
 	w.mu.Lock()
@@ -419,8 +418,14 @@ func (w *Watch) Announcements() []Announcement {
 // Close ends it. Records that are there can still be read.
 func (w *Watch) Close() error {
 	var errs []error
-	if w.probe != nil {
-		errs = append(errs, w.probe.Close())
+	w.mu.Lock()
+	probes, reflectors := w.probes, w.reflectors
+	w.mu.Unlock()
+	for _, p := range probes {
+		errs = append(errs, p.Close())
+	}
+	for _, r := range reflectors {
+		errs = append(errs, r.Close())
 	}
 	if w.monitor != nil {
 		errs = append(errs, w.monitor.Close())

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ocslab/ocslab/linkmon"
+	"github.com/ocslab/ocslab/linkmon/probe"
 	"github.com/ocslab/ocslab/linkmon/watch"
 	"github.com/ocslab/ocslab/timeline"
 )
@@ -355,6 +356,8 @@ func agent(mode string) {
 		switch q.Kind {
 		case "clock":
 			say(`{"kind":"clock","id":%d,"at_ns":%d}`, q.ID, its())
+		case "nics":
+			say(`{"kind":"nics","id":%d,"nics":[{"nic":"gpu9/nic0","addr":"192.0.2.9","mac":"02:00:00:00:00:09"}]}`, q.ID)
 		case "flush":
 			at := its()
 			say(`{"kind":"mark","stage":"carrier-up","subject":"gpu9/nic0","host":"gpu9","earliest_ns":%d,"latest_ns":%d,"source":"counters","reconfiguration":0}`, at, at)
@@ -403,6 +406,51 @@ func TestWatch_Agent(t *testing.T) {
 	}
 	if err := w.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Ensure questions that make no sense are answered with what is wrong.
+func TestWatch_Answer(t *testing.T) {
+	w := start(t, watch.Options{Hosts: []watch.Host{{Host: linkmon.Host{Name: "gpu1", Counters: newNICs("nic0")}}}})
+	for line, want := range map[string]string{
+		`{"kind":"traffic","id":3}`:                                                             "no traffic is asked for",
+		`{"kind":"traffic","id":3,"traffic":{"reflect":["gpu2/nic0"]}}`:                         "gpu2/nic0 is not here",
+		`{"kind":"traffic","id":3,"traffic":{"flows":[{"from":"gpu2/nic0","to":"gpu3/nic0"}]}}`: "gpu2/nic0 is not here",
+		`{"kind":"traffic","id":3,"traffic":{"reflect":["gpu1/nic0"]}}`:                         "nic0",
+	} {
+		var q watch.Question
+		if err := json.Unmarshal([]byte(line), &q); err != nil {
+			t.Fatal(err)
+		}
+		a, known := w.Answer(t.Context(), q)
+		if !known || a.ID != 3 || a.Kind != "traffic" || !strings.Contains(a.Error, want) {
+			t.Errorf("%s: %+v, %v, want %q", line, a, known, want)
+		}
+	}
+	if a, known := w.Answer(t.Context(), watch.Question{Kind: "flows", ID: 4}); !known || a.ID != 4 || len(a.Flows) != 0 {
+		t.Errorf("flows: %+v, %v", a, known)
+	}
+	if a, known := w.Answer(t.Context(), watch.Question{Kind: "nics", ID: 5}); !known || len(a.NICs) != 0 {
+		t.Errorf("nics: %+v, %v", a, known)
+	}
+	if _, known := w.Answer(t.Context(), watch.Question{Kind: "gossip"}); known {
+		t.Error("gossip is a known question")
+	}
+}
+
+// Ensure traffic that cannot be had is a source that is off, and says why.
+func TestWatch_PairsNotHad(t *testing.T) {
+	pair := probe.Flow{From: "gpu9/nic0", To: "gpu8/nic0"}
+	w := start(t, watch.Options{Hosts: []watch.Host{agentHost(t, "good")}, Pairs: []probe.Flow{pair}})
+	i := slices.IndexFunc(w.Sources(), func(s watch.Source) bool { return s.Subject == pair.String() })
+	if i < 0 {
+		t.Fatalf("the pair is no source: %+v", w.Sources())
+	}
+	if s := w.Sources()[i]; s.On || s.Why == "" {
+		t.Errorf("source=%+v", s)
+	}
+	if w.Covers(timeline.Traffic, pair.String()) {
+		t.Error("a pair that cannot be had is covered")
 	}
 }
 
