@@ -129,7 +129,7 @@ func (b *Bench) Move(ctx context.Context, number int, want map[string]ocs.Map, p
 		}
 		b.Watch.Drain()
 	}
-	outages := b.outages()
+	before := b.links()
 
 	err := each(runs, func(r *run) (err error) {
 		r.report, err = r.rig.reconcile(ctx, r.want, policy)
@@ -155,7 +155,7 @@ func (b *Bench) Move(ctx context.Context, number int, want map[string]ocs.Map, p
 	if b.Watch == nil {
 		linked <- nil
 	} else {
-		links = b.await(runs, began, outages)
+		links = b.await(runs, began, before)
 		go func() { linked <- links.wait(ctx, b) }()
 	}
 	err = each(runs, func(r *run) error {

@@ -25,36 +25,43 @@ type linkWait struct {
 	seen     []timeline.Mark
 	notes    []watch.Note
 	watch    *watch.Watch
-	outages  map[string]uint64 // of flows, before the command
+	before   linksBefore
 	hold     time.Duration
 	patience time.Duration
 }
 
 // link is what is known of one NIC.
 type link struct {
+	wasDown  bool // before the command
 	wentDown bool
-	up       bool // the last that was seen of its carrier, after it went down
+	up       bool // the last that was seen of its carrier
 	reached  map[timeline.Stage]bool
 	flows    []string // that need this link and are to come
 }
 
-// outages returns how many outages each flow has had.
-func (b *Bench) outages() map[string]uint64 {
+// linksBefore is how NICs and flows stood before a command.
+type linksBefore struct {
+	outages map[string]uint64 // of each flow so far
+	up      map[string]bool   // carriers, as far as known
+}
+
+// links returns how NICs and flows stand.
+func (b *Bench) links() linksBefore {
 	if b.Watch == nil {
-		return nil
+		return linksBefore{}
 	}
-	n := map[string]uint64{}
+	l := linksBefore{outages: map[string]uint64{}, up: b.Watch.Carriers()}
 	for _, f := range b.Watch.Flows() {
-		n[f.Flow.String()] = f.Outages
+		l.outages[f.Flow.String()] = f.Outages
 	}
-	return n
+	return l
 }
 
 // await returns what the change of runs means for NICs and traffic.
-func (b *Bench) await(runs []*run, began int64, outages map[string]uint64) *linkWait {
+func (b *Bench) await(runs []*run, began int64, before linksBefore) *linkWait {
 	w := &linkWait{
 		began: began, lit: map[string]*link{}, gone: map[string]bool{}, come: map[string]bool{},
-		watch: b.Watch, outages: outages, hold: orDefault(b.Hold, DefaultHold), patience: orDefault(b.LinkPatience, DefaultLinkPatience),
+		watch: b.Watch, before: before, hold: orDefault(b.Hold, DefaultHold), patience: orDefault(b.LinkPatience, DefaultLinkPatience),
 	}
 	for _, r := range runs {
 		if at := r.report.Receipt.Acked; at.After(w.acked) {
@@ -67,7 +74,11 @@ func (b *Bench) await(runs []*run, began int64, outages map[string]uint64) *link
 		}
 		for c := range r.report.Change.Add.All() {
 			if to := b.Wiring.Receiver(r.rig.Name, c.Egress); to != "" {
-				w.lit[to] = &link{reached: map[timeline.Stage]bool{}}
+				l := &link{reached: map[timeline.Stage]bool{}}
+				if up, known := before.up[to]; known && !up { // so it was dark, too
+					l.wasDown, l.reached[timeline.Dark] = true, true
+				}
+				w.lit[to] = l
 			}
 		}
 	}
@@ -136,8 +147,11 @@ func (w *linkWait) take(records []watch.Record) {
 			continue
 		}
 		m := *r.Mark
-		if m.Latest < w.began {
-			continue // of what was before
+		if m.Latest < w.began { // of what was before
+			if m.Stage == timeline.TrafficLost {
+				w.before.outages[m.Subject]++ // told late
+			}
+			continue
 		}
 		w.seen = append(w.seen, m)
 		switch m.Stage {
@@ -182,33 +196,34 @@ func (w *linkWait) complete(now time.Time) bool {
 		}
 	}
 	for name, l := range w.lit {
-		if l.wentDown && !l.up && w.watch.Covers(timeline.CarrierUp, name) || len(w.missing(name, l)) > 0 {
+		if (l.wasDown || l.wentDown) && !l.up && w.watch.Covers(timeline.CarrierUp, name) || len(w.missing(name, l)) > 0 {
 			return false
 		}
-		if !l.wentDown && len(l.flows) == 0 && w.watch.Covers(timeline.CarrierUp, name) && now.Sub(w.acked) < w.hold {
+		if !l.wasDown && !l.wentDown && len(l.flows) == 0 && w.watch.Covers(timeline.CarrierUp, name) && now.Sub(w.acked) < w.hold {
 			return false // it may still go down
 		}
 	}
 	return true
 }
 
-// neverWas reports whether a flow that lost its circuit had no traffic before: all
-// that happened to it until the acknowledgement is known, and no loss was among it.
+// neverWas reports whether a flow that lost its circuit had no traffic when it did: all
+// that happened to it until the acknowledgement is known, and no loss since the command
+// was among it.
 func (w *linkWait) neverWas(name string) bool {
 	for _, f := range w.watch.Flows() {
 		if f.Flow.String() == name {
-			return !f.Alive && f.JudgedNS > timeline.HostAxis().NS(w.acked) && f.Outages == w.outages[name]
+			return !f.Alive && f.JudgedNS > timeline.HostAxis().NS(w.acked) && f.Outages <= w.before.outages[name]
 		}
 	}
 	return false
 }
 
-// missing returns the stages that a NIC has not reached and should.
+// missing returns the stages that a NIC that is or was down has not reached and should.
 func (w *linkWait) missing(name string, l *link) []timeline.Stage {
 	var stages []timeline.Stage
 	for _, s := range returning {
 		switch {
-		case !l.wentDown || !w.watch.Covers(s, name) || l.reached[s]:
+		case !l.wasDown && !l.wentDown || !w.watch.Covers(s, name) || l.reached[s]:
 		case s == timeline.Light && !l.reached[timeline.Dark]: // too short for this module to show
 		default:
 			stages = append(stages, s)
@@ -272,13 +287,15 @@ func (w *linkWait) marks(mv *Move, number int) {
 		}
 	}
 	for name, l := range w.lit {
-		if !l.wentDown {
+		if !l.wasDown && !l.wentDown {
 			if w.watch.Covers(timeline.CarrierDown, name) {
 				mv.Held = append(mv.Held, name)
 			}
 			continue
 		}
-		expect(timeline.CarrierDown, name, true)
+		if l.wentDown {
+			expect(timeline.CarrierDown, name, true)
+		}
 		for _, s := range returning {
 			if w.watch.Covers(s, name) {
 				expect(s, name, l.reached[s])

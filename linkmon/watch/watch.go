@@ -408,6 +408,18 @@ func (w *Watch) Covers(stage timeline.Stage, subject string) bool {
 	return false
 }
 
+// Carriers returns which interfaces of this machine's hosts have carrier now, by
+// subject.
+func (w *Watch) Carriers() map[string]bool {
+	up := map[string]bool{}
+	if w.monitor != nil {
+		for _, l := range w.monitor.Links() {
+			up[l.Host+"/"+l.Interface] = l.Carrier
+		}
+	}
+	return up
+}
+
 // Announcements returns how late the kernel told of transitions so far.
 func (w *Watch) Announcements() []Announcement {
 	w.mu.Lock()
