@@ -49,7 +49,13 @@ func TestReflector(t *testing.T) {
 		if i == len(truth) || e.Flow != there {
 			t.Fatalf("invented: %v", e)
 		}
-		if kind := []probe.Kind{probe.Lost, probe.Resumed}[i%2]; e.Kind != kind || !overlaps(e.Interval, truth[i]) {
+		holds := overlaps(e.Interval, truth[i])
+		if i%4 == 2 {
+			// The packet that found the way back closed may have waited longer at the
+			// reflector than all before it; then the end of the interval is too early.
+			holds = e.Earliest <= truth[i].Latest
+		}
+		if kind := []probe.Kind{probe.Lost, probe.Resumed}[i%2]; e.Kind != kind || !holds {
 			t.Fatalf("event %d is %v %+v, want %v at %+v", i, e, e.Interval, kind, truth[i])
 		}
 		i++
