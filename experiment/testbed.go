@@ -151,9 +151,7 @@ func (t *Testbed) watch(ctx context.Context, opt TestbedOptions) error {
 		return err
 	}
 	if w.Probe.Pace >= 0 {
-		if err := t.flows(&w); err != nil {
-			return err
-		}
+		t.flows(&w)
 	}
 	if t.Watch, err = watch.Start(ctx, w); err != nil {
 		return err
@@ -198,9 +196,9 @@ func only(f *lab.File, hosts []watch.Host, names []string) ([]watch.Host, error)
 // Quiet is how a [TestbedOptions] sends no traffic.
 const Quiet = -1 * time.Nanosecond
 
-// flows sets up the traffic of the configurations: one flow each way for every
-// circuit that joins two NICs of this machine.
-func (t *Testbed) flows(w *watch.Options) error {
+// flows sets up the traffic of the configurations: a flow for every circuit that
+// joins two NICs.
+func (t *Testbed) flows(w *watch.Options) {
 	seen := map[probe.Flow]bool{}
 	used := map[string]bool{}
 	w.Probe.Host = t.Bench.Host
@@ -248,7 +246,6 @@ func (t *Testbed) flows(w *watch.Options) error {
 	if w.Probe.Pace == 0 {
 		w.Probe.Pace = pace(max(len(w.Probe.Flows), len(w.Pairs)))
 	}
-	return nil
 }
 
 // pace is the time between two packets of each of n flows when nobody says: one thread

@@ -52,7 +52,8 @@ type Emulate struct {
 	Busy      string         `yaml:"busy"` // "takeover" or "deny" busy ports
 }
 
-// Host is a machine with NICs. Which machine that is, [Host.Local] says.
+// Host is a machine with NICs: with an Agent another machine, with a NetNS that
+// namespace of this one, else the machine of that name.
 type Host struct {
 	Name string `yaml:"name,required"`
 	// NetNS is the network namespace on this machine that the NICs are in: a name

@@ -160,9 +160,9 @@ func (a *app) serve(ctx context.Context, list []lab.Emulation, hosts *hostFlags,
 		a.printf("%s is a %s at %s\n", r.Device.Name(), r.Device.Personality().Model, r.URL())
 	}
 	if hosts.on {
-		f, err := a.serveHosts(hosts, running)
-		if err != nil {
-			return err
+		f, hostsErr := a.serveHosts(hosts, running)
+		if hostsErr != nil {
+			return hostsErr
 		}
 		defer func() { err = errors.Join(err, f.Close()) }()
 	}

@@ -204,14 +204,14 @@ func (a *agent) read(out io.Reader) {
 	a.err = err
 	a.mu.Unlock()
 	if !a.isClosing() {
-		now := timeline.HostAxis().NS(time.Now())
-		a.gap(timeline.Point(now), fmt.Sprintf("the agent of host %s ended: %v", a.host.Name, a.failure()))
 		for _, s := range a.w.Sources() {
 			if s.Host == a.host.Name {
 				s.On, s.Why = false, "the agent ended"
 				a.w.source(s)
 			}
 		}
+		now := timeline.HostAxis().NS(time.Now())
+		a.gap(timeline.Point(now), fmt.Sprintf("the agent of host %s ended: %v", a.host.Name, a.failure()))
 	}
 }
 

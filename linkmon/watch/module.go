@@ -72,7 +72,7 @@ func (w *Watch) drop(host, iface string) {
 		delete(w.reasons, subject)
 	}
 	for i := range w.sources {
-		if s := &w.sources[i]; s.Subject == subject && s.Name != "probe" {
+		if s := &w.sources[i]; s.Subject == subject {
 			s.On, s.Why = false, "the interface is gone"
 		}
 	}

@@ -98,6 +98,7 @@ type Watch struct {
 	ended      bool          // nothing will be added
 	err        error         // why it ended early
 	sources    []Source
+	passed     int             // transitions of the monitor that are or were in the queue
 	gone       map[string]bool // interfaces that were there, by subject
 	heard      []Announcement
 	opened     map[string]context.CancelFunc // samplers of modules, by subject
@@ -248,6 +249,10 @@ func (w *Watch) Drain() []Record {
 func (w *Watch) add(records ...Record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.addLocked(records...)
+}
+
+func (w *Watch) addLocked(records ...Record) {
 	for _, r := range records {
 		if n := r.Note; n != nil && n.Kind == Link {
 			switch n.Event {
@@ -269,6 +274,25 @@ func (w *Watch) add(records ...Record) {
 }
 
 func (w *Watch) mark(m timeline.Mark) { w.add(Record{Mark: &m}) }
+
+// caughtUp waits until the transitions that the monitor has reported are in the
+// queue.
+func (w *Watch) caughtUp(ctx context.Context) error {
+	reported := w.monitor.Account().Reported
+	for {
+		w.mu.Lock()
+		passed, more, over := w.passed, w.more, w.ended || w.err != nil
+		w.mu.Unlock()
+		if passed >= reported || over {
+			return nil
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
 
 func (w *Watch) source(s Source) {
 	w.mu.Lock()
@@ -301,7 +325,14 @@ func (w *Watch) watchLinks(ctx context.Context) {
 				w.heard = append(w.heard, Announcement{Subject: m.Subject, Late: late})
 				w.mu.Unlock()
 			}
-			w.mark(m)
+			if e.Kind == linkmon.Transition {
+				w.mu.Lock()
+				w.passed++ // the mark follows before anybody is woken
+				w.addLocked(Record{Mark: &m})
+				w.mu.Unlock()
+			} else {
+				w.mark(m)
+			}
 			if e.Kind == linkmon.Transition && !e.Up {
 				w.reason(ctx, m.Subject, m.Host)
 			}
@@ -364,7 +395,7 @@ func (w *Watch) fail(err error) {
 func (w *Watch) Flush(ctx context.Context) error {
 	var errs []error
 	if w.monitor != nil {
-		errs = append(errs, w.monitor.Flush(ctx))
+		errs = append(errs, w.monitor.Flush(ctx), w.caughtUp(ctx))
 	}
 	for _, a := range w.agents {
 		errs = append(errs, a.flush(ctx))
