@@ -44,6 +44,11 @@ type Device struct {
 	noise    *rand.Rand // of the monitors
 	ports    []port     // by port number; ports[0] is unused
 	labels   map[ocs.Port]string
+	peers    map[ocs.Port]string
+	voas     map[ocs.Port]voa
+	notes    string
+	sessions map[int]*Session
+	entered  int                              // sessions so far
 	monitors [directions]map[ocs.Port]Monitor // those not at the default
 	inputs   map[ocs.Port]trace               // light from outside that has changed
 	flaps    map[ocs.Port]Flap
@@ -99,6 +104,9 @@ func New(p Personality, opt Options) (*Device, error) {
 		axis:     timeline.HostAxis(),
 		ports:    make([]port, len(g.Ports())+1),
 		labels:   map[ocs.Port]string{},
+		peers:    map[ocs.Port]string{},
+		voas:     map[ocs.Port]voa{},
+		sessions: map[int]*Session{},
 		inputs:   map[ocs.Port]trace{},
 		flaps:    map[ocs.Port]Flap{},
 		flapping: map[ocs.Port]*flapping{},
@@ -208,72 +216,6 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("%d cross-connects in one command, at most %d are possible", e.Pairs, e.Max)
 }
 
-// Connect makes all of ccs in one operation or, with an error, none. A busy
-// port is taken over or refused as the personality says; a cross-connect that
-// is there already is left alone.
-//
-// Errors match [ocs.ErrPort] or [ocs.ErrConflict], or are a *FailedPortError or
-// *LimitError.
-func (d *Device) Connect(ccs []ocs.CrossConnect) (Operation, error) {
-	want, err := ocs.NewMap(ccs...)
-	if err != nil {
-		return Operation{}, err
-	}
-	if err := d.g.Check(want); err != nil {
-		return Operation{}, err
-	}
-	if limit := d.p.Control.MaxPairs; limit > 0 && len(ccs) > limit {
-		return Operation{}, &LimitError{len(ccs), limit}
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for c := range want.All() {
-		for _, n := range []ocs.Port{c.Ingress, c.Egress} {
-			if d.ports[n].failed {
-				return Operation{}, &FailedPortError{n}
-			}
-			if held, busy := d.heldLocked(n); busy && held != c && d.p.Control.Busy == Deny {
-				return Operation{}, &ocs.ConflictError{Want: c, Have: held}
-			}
-		}
-	}
-	now, op := d.beginLocked()
-	var moved []ocs.CrossConnect
-	for c := range want.All() {
-		held, busy := d.heldLocked(c.Ingress)
-		if busy && held == c || d.jammedLocked(c.Ingress) || d.jammedLocked(c.Egress) {
-			continue
-		}
-		d.dropLocked(c.Ingress, now)
-		d.dropLocked(c.Egress, now)
-		moved = append(moved, c)
-	}
-	d.joinLocked(moved, now, &op)
-	d.saveLocked()
-	return op, nil
-}
-
-// Disconnect removes the cross-connects that use one of ports at either end,
-// or all when none is named. Ports that are not in use are left alone.
-func (d *Device) Disconnect(ports ...ocs.Port) (Operation, error) {
-	if err := d.checkPorts(ports); err != nil {
-		return Operation{}, err
-	}
-	if len(ports) == 0 {
-		ports = d.g.Ports()
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	now, op := d.beginLocked()
-	for _, n := range ports {
-		if !d.jammedLocked(n) {
-			d.dropLocked(n, now)
-		}
-	}
-	d.saveLocked()
-	return op, nil
-}
-
 func (d *Device) checkPorts(ports []ocs.Port) error {
 	for _, n := range ports {
 		if !d.g.Has(n) {
@@ -283,11 +225,10 @@ func (d *Device) checkPorts(ports []ocs.Port) error {
 	return nil
 }
 
-func (d *Device) beginLocked() (int64, Operation) {
+func (d *Device) beginLocked(now int64) Operation {
 	d.ops++
-	now := d.nowLocked()
 	t := d.axis.Time(now)
-	return now, Operation{Number: d.ops, Ack: t, Settled: t}
+	return Operation{Number: d.ops, Ack: t, Settled: t}
 }
 
 // heldLocked returns the cross-connect that uses n.
@@ -308,12 +249,14 @@ func (d *Device) jammedLocked(n ocs.Port) bool {
 	return d.stuck[n] || d.stuck[d.ports[n].peer]
 }
 
-// dropLocked removes the cross-connect at n, if there is one.
-func (d *Device) dropLocked(n ocs.Port, now int64) {
-	if c, ok := d.heldLocked(n); ok {
+// dropLocked removes the cross-connect at n, if there is one, and returns it.
+func (d *Device) dropLocked(n ocs.Port, now int64) (c ocs.CrossConnect, dropped bool) {
+	c, dropped = d.heldLocked(n)
+	if dropped {
 		d.ports[c.Ingress].peer, d.ports[c.Egress].peer = 0, 0
 		d.shineLocked(c.Egress, 0, now)
 	}
+	return c, dropped
 }
 
 // joinLocked makes cross-connects between free ports and sets when the
@@ -357,7 +300,11 @@ func (d *Device) levelLocked(c ocs.CrossConnect) float64 {
 	if in.closed || out.closed || in.blocked || out.blocked || d.unlit[c.Ingress] || d.unlit[c.Egress] {
 		return 0
 	}
-	return ocs.DBm(in.launch - out.loss).Milliwatts()
+	level := ocs.DBm(in.launch - out.loss)
+	if len(d.voas) > 0 {
+		level -= ocs.DBm(d.attenuationLocked(c))
+	}
+	return level.Milliwatts()
 }
 
 // relightLocked brings the power of the cross-connect at n, if there is one, in
@@ -444,32 +391,6 @@ func (d *Device) SetInput(n ocs.Port, power ocs.DBm) error {
 	return nil
 }
 
-// SetShutters closes or opens the shutters of ports. Light that passes a
-// closed one is blocked; cross-connects stay.
-func (d *Device) SetShutters(closed bool, ports ...ocs.Port) error {
-	if err := d.checkPorts(ports); err != nil {
-		return err
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	now := d.nowLocked()
-	for _, n := range ports {
-		p := &d.ports[n]
-		if p.closed == closed {
-			continue
-		}
-		p.closed = closed
-		d.relightLocked(n, now)
-		text := "enabled"
-		if closed {
-			text = "disabled"
-		}
-		d.publishLocked(Event{Kind: PortEvent, Port: n, Condition: "PORT", Text: fmt.Sprintf("Port %d %s", n, text)})
-	}
-	d.saveLocked()
-	return nil
-}
-
 // ShutterClosed reports whether the shutter of port n is closed.
 func (d *Device) ShutterClosed(n ocs.Port) bool {
 	d.mu.Lock()
@@ -484,34 +405,25 @@ func (d *Device) Label(n ocs.Port) string {
 	return d.labels[n]
 }
 
-// MaxLabel is the longest label in bytes.
-const MaxLabel = 128
-
-// SetLabel stores a label of printable ASCII characters; the empty one removes
-// it. The port must exist.
-func (d *Device) SetLabel(n ocs.Port, label string) error {
-	return d.SetLabels(map[ocs.Port]string{n: label})
-}
-
-// SetLabels stores labels: all of those given or, with an error, none.
-func (d *Device) SetLabels(labels map[ocs.Port]string) error {
-	for n, label := range labels {
-		if err := d.checkLabel(n, label); err != nil {
-			return err
-		}
-	}
+// Peer returns what was noted as the other end of the fibre at port n.
+func (d *Device) Peer(n ocs.Port) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for n, label := range labels {
-		if label == "" {
-			delete(d.labels, n)
-		} else {
-			d.labels[n] = label
-		}
-	}
-	d.saveLocked()
-	return nil
+	return d.peers[n]
 }
+
+// Failed reports whether the hardware of port n has failed.
+func (d *Device) Failed(n ocs.Port) bool { return d.ports[n].failed } // never changes
+
+// Notes returns the text of [Edit.Notes].
+func (d *Device) Notes() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.notes
+}
+
+// MaxLabel is the longest label in bytes.
+const MaxLabel = 128
 
 func (d *Device) checkLabel(n ocs.Port, label string) error {
 	if len(label) > MaxLabel || !printable(label) {
@@ -536,14 +448,6 @@ func (d *Device) BootMode() ocs.BootMode {
 	return d.boot
 }
 
-// SetBootMode changes it.
-func (d *Device) SetBootMode(m ocs.BootMode) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.boot = m
-	d.saveLocked()
-}
-
 // ResetMatrix restarts the matrix: all light goes dark; in boot mode restore
 // the cross-connects settle again, in mode dark they are gone, every shutter is
 // open and no shutter programme runs.
@@ -554,7 +458,8 @@ func (d *Device) ResetMatrix() Operation {
 }
 
 func (d *Device) resetLocked() Operation {
-	now, op := d.beginLocked()
+	now := d.nowLocked()
+	op := d.beginLocked(now)
 	var dropped []ocs.CrossConnect
 	for c := range d.mapLocked().All() {
 		if !d.jammedLocked(c.Ingress) {

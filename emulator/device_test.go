@@ -595,11 +595,11 @@ func TestDevice_Labels(t *testing.T) {
 	if d.Name() != "test" || d.Geometry() != ocs.TwoSided(4, 4) || d.Personality().Vendor != "V" {
 		t.Error("not the device that was made")
 	}
-	if err := d.SetLabels(map[ocs.Port]string{1: "a b/c", 5: strings.Repeat("x", emulator.MaxLabel)}); err != nil {
+	if _, err := d.Edit(nil, emulator.Edit{Labels: map[ocs.Port]string{1: "a b/c", 5: strings.Repeat("x", emulator.MaxLabel)}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, bad := range []map[ocs.Port]string{{1: "y", 2: "\t"}, {1: "y", 2: "é"}, {1: "y", 2: strings.Repeat("x", emulator.MaxLabel+1)}} {
-		if d.SetLabels(bad) == nil {
+		if _, err := d.Edit(nil, emulator.Edit{Labels: bad}); err == nil {
 			t.Errorf("%q is accepted", bad)
 		}
 	}

@@ -10,8 +10,10 @@ import (
 type EventKind uint8
 
 const (
-	PortEvent  EventKind = iota // a port was enabled or disabled
-	PowerEvent                  // a power alarm came or went
+	PortEvent     EventKind = iota // a port was enabled or disabled
+	PowerEvent                     // a power alarm came or went
+	CircuitEvent                   // cross-connects were made or removed
+	ActivityEvent                  // somebody did something else, see [Device.Report]
 )
 
 // Event is something a device reports on its own.
@@ -19,8 +21,11 @@ type Event struct {
 	Kind      EventKind
 	Severity  string // "critical", "major", "minor", or "" for a plain event
 	Port      ocs.Port
-	Condition string
+	Condition string // "PORT", "LOS", "DEGRADED", "OXC", "SYSTEM", "USER", "OPM"
 	Text      string
+	Change    ocs.Change // of a CircuitEvent
+	// By is who caused it; the zero value is nobody who is connected.
+	By SessionInfo
 }
 
 // Subscription receives the events of a device.
@@ -50,6 +55,23 @@ func (s *Subscription) Close() {
 		s.d.subs = slices.Delete(s.d.subs, i, i+1)
 		close(s.c)
 	}
+}
+
+// Report tells the subscribers what a client did that changes neither circuits
+// nor ports: a login, a new label. The category is "SYSTEM", "USER", "OXC" or
+// "OPM".
+func (d *Device) Report(by *Session, category, text string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.publishLocked(Event{Kind: ActivityEvent, Condition: category, Text: text, By: by.infoLocked()})
+}
+
+// infoLocked returns who s is; nil is nobody.
+func (s *Session) infoLocked() SessionInfo {
+	if s == nil {
+		return SessionInfo{}
+	}
+	return s.info
 }
 
 func (d *Device) publishLocked(e Event) {

@@ -27,6 +27,9 @@ type image struct {
 	Labels    map[ocs.Port]string  `json:"labels,omitempty"`
 	Monitors  map[ocs.Port]Monitor `json:"monitors,omitempty"`
 	Reverse   map[ocs.Port]Monitor `json:"reverse_monitors,omitempty"`
+	Peers     map[ocs.Port]string  `json:"peers,omitempty"`
+	VOAs      map[ocs.Port]VOA     `json:"voas,omitempty"`
+	Notes     string               `json:"notes,omitempty"`
 	Users     []User               `json:"users"`
 	SID       string               `json:"sid"`
 	Boot      ocs.BootMode         `json:"boot"`
@@ -39,9 +42,15 @@ func (d *Device) saveLocked() {
 		return
 	}
 	im := image{
-		Version: 1, Size: d.p.Size, Map: d.mapLocked(), Labels: d.labels, Users: d.users,
+		Version: 1, Size: d.p.Size, Map: d.mapLocked(), Labels: d.labels, Peers: d.peers, Notes: d.notes, Users: d.users,
 		Monitors: d.monitors[Forward], Reverse: d.monitors[Reverse],
 		SID: d.sid, Boot: d.boot, AdminIdle: d.timeouts[Admin], UserIdle: d.timeouts[Operator],
+	}
+	for n, v := range d.voas {
+		if im.VOAs == nil {
+			im.VOAs = map[ocs.Port]VOA{}
+		}
+		im.VOAs[n] = v.VOA
 	}
 	for i := range d.ports {
 		if d.ports[i].closed {
@@ -79,6 +88,8 @@ func (d *Device) load() error {
 	d.sid, d.boot, d.users = im.SID, im.Boot, im.Users
 	d.timeouts[Admin], d.timeouts[Operator] = im.AdminIdle, im.UserIdle
 	maps.Copy(d.labels, im.Labels)
+	maps.Copy(d.peers, im.Peers)
+	d.notes = im.Notes
 	maps.Copy(d.monitors[Forward], im.Monitors)
 	maps.Copy(d.monitors[Reverse], im.Reverse)
 	if d.boot == ocs.BootDark {
@@ -92,6 +103,12 @@ func (d *Device) load() error {
 			continue
 		}
 		out := d.seatLocked(c)
+		if v, set := im.VOAs[c.Egress]; set { // at its level, as if set just now
+			d.voas[c.Egress] = voa{VOA: v}
+			if v.Mode == VOAConverged {
+				d.voas[c.Egress] = voa{v, d.need(d.unattenuatedLocked(c) - v.Level)}
+			}
+		}
 		out.out = trace{{always, out.path, d.levelLocked(c)}}
 	}
 	return nil
@@ -102,8 +119,15 @@ func (d *Device) check(im *image) error {
 	if err := d.g.Check(im.Map); err != nil {
 		return err
 	}
-	for n, label := range im.Labels {
-		if err := d.checkLabel(n, label); err != nil {
+	for _, texts := range []map[ocs.Port]string{im.Labels, im.Peers} {
+		for n, text := range texts {
+			if err := d.checkLabel(n, text); err != nil {
+				return err
+			}
+		}
+	}
+	for n, v := range im.VOAs {
+		if err := d.checkVOA(n, v); err != nil {
 			return err
 		}
 	}
@@ -119,7 +143,7 @@ func (d *Device) check(im *image) error {
 			return fmt.Errorf("an inactivity time-out of %v", idle)
 		}
 	}
-	if im.Boot != ocs.BootDark && im.Boot != ocs.BootRestore {
+	if !validBoot(im.Boot) {
 		return fmt.Errorf("boot mode %q", im.Boot)
 	}
 	return errors.Join(d.checkPorts(im.Closed), checkUsers(im.Users))

@@ -110,6 +110,13 @@ func (m Monitor) check() error {
 	return nil
 }
 
+func (d *Device) checkMonitor(n ocs.Port, m Monitor) error {
+	if !d.HasMonitor(n) {
+		return &ocs.PortError{Port: n, Geometry: d.g, Reason: "has no power monitor"}
+	}
+	return m.check()
+}
+
 func (d *Device) monitorLocked(dir Direction, n ocs.Port) Monitor {
 	if m, ok := d.monitors[dir][n]; ok {
 		return m
@@ -128,10 +135,7 @@ func (d *Device) Monitor(dir Direction, n ocs.Port) Monitor {
 // error, none.
 func (d *Device) SetMonitors(dir Direction, settings map[ocs.Port]Monitor) error {
 	for n, m := range settings {
-		if !d.HasMonitor(n) {
-			return &ocs.PortError{Port: n, Geometry: d.g, Reason: "has no power monitor"}
-		}
-		if err := m.check(); err != nil {
+		if err := d.checkMonitor(n, m); err != nil {
 			return err
 		}
 	}

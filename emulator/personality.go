@@ -27,8 +27,33 @@ type Personality struct {
 	Optics    Optics    `yaml:"optics,required"`
 	Monitors  Monitors  `yaml:"monitors"`
 	Control   Control   `yaml:"control"`
-	TL1       TL1       `yaml:"tl1"`
+	// Speaks are the protocols it has; default tl1, scpi and netconf.
+	Speaks  []Protocol `yaml:"speaks"`
+	TL1     TL1        `yaml:"tl1"`
+	SCPI    SCPI       `yaml:"scpi"`
+	NETCONF NETCONF    `yaml:"netconf"`
 }
+
+// Protocol is a language that a device can be asked in.
+type Protocol string
+
+const (
+	SpeaksTL1     Protocol = "tl1"
+	SpeaksSCPI    Protocol = "scpi"
+	SpeaksNETCONF Protocol = "netconf"
+)
+
+func (p *Personality) checkSpeaks() error {
+	for _, s := range p.Speaks {
+		if s != SpeaksTL1 && s != SpeaksSCPI && s != SpeaksNETCONF {
+			return fmt.Errorf("speaks: %q: want tl1, scpi or netconf", s)
+		}
+	}
+	return nil
+}
+
+// Has reports whether the device speaks a protocol.
+func (p *Personality) Has(s Protocol) bool { return slices.Contains(p.Speaks, s) }
 
 // Switching is how long the matrix takes.
 type Switching struct {
@@ -91,6 +116,7 @@ type Optics struct {
 	Repeatability float64 `yaml:"repeatability_db"`     // change of a path's loss each time it is made, +-
 	Launch        float64 `yaml:"launch_dbm"`           // light at ingress ports when nobody says otherwise
 	LaunchSpread  float64 `yaml:"launch_spread_db"`     // +- between ports
+	VOAMax        float64 `yaml:"voa_max_db"`           // of the attenuators at egress ports; 0 is none fitted
 }
 
 // Monitors are the optical power monitors.
@@ -133,19 +159,6 @@ const (
 // UnmarshalText accepts ADMIN, USER and VIEW in any case.
 func (g *Group) UnmarshalText(text []byte) error {
 	return oneOf(g, []byte(strings.ToUpper(string(text))), Admin, Operator, Viewer)
-}
-
-// TL1 is how the TL1 front end speaks.
-type TL1 struct {
-	SID         string        `yaml:"sid"`          // default: the device's name
-	NoSID       bool          `yaml:"no_sid"`       // the header shows ( nil )
-	ShortLead   bool          `yaml:"short_lead"`   // CR LF before the header instead of CR LF LF
-	Echo        bool          `yaml:"echo"`         // repeats each command
-	Prompt      string        `yaml:"prompt"`       // after each message
-	Idle        time.Duration `yaml:"idle"`         // logs a session out after; 0 is never
-	IdleCloses  bool          `yaml:"idle_closes"`  // and closes it
-	MaxSessions int           `yaml:"max_sessions"` // 0 is no limit
-	Quiet       bool          `yaml:"quiet"`        // autonomous messages are off at login
 }
 
 //go:embed personalities/*.yaml
@@ -210,8 +223,14 @@ func ParsePersonality(name string, data []byte) (Personality, error) {
 	return p, nil
 }
 
-// check reports what no device can be, and returns the ports it has.
+// check fills in the defaults of the protocols, reports what no device can be,
+// and returns the ports it has.
 func (p *Personality) check() (ocs.Geometry, error) {
+	if len(p.Speaks) == 0 {
+		p.Speaks = []Protocol{SpeaksTL1, SpeaksSCPI, SpeaksNETCONF}
+	}
+	p.SCPI.fill()
+	p.NETCONF.fill()
 	g, err := ocs.ParseGeometry(p.Size)
 	if err != nil {
 		return g, err
@@ -222,7 +241,7 @@ func (p *Personality) check() (ocs.Geometry, error) {
 	}{
 		{"switching.single", p.Switching.Single}, {"switching.bulk", p.Switching.Bulk},
 		{"switching.jitter", p.Switching.Jitter}, {"switching.rise", p.Switching.Rise},
-		{"control.reboot", p.Control.Reboot}, {"tl1.idle", p.TL1.Idle},
+		{"control.reboot", p.Control.Reboot}, {"tl1.idle", p.TL1.Idle}, {"scpi.gap", p.SCPI.Gap},
 	} {
 		if d.d < 0 || d.d > time.Hour {
 			return g, fmt.Errorf("%s: %v is outside 0s to 1h", d.key, d.d)
@@ -241,12 +260,17 @@ func (p *Personality) check() (ocs.Geometry, error) {
 		return g, fmt.Errorf("monitors: an error or noise is negative")
 	case p.Monitors.Default < 1 || p.Monitors.Default > len(averagingSteps):
 		return g, fmt.Errorf("monitors.averaging: %d is outside 1 to %d", p.Monitors.Default, len(averagingSteps))
-	case p.Control.Boot != ocs.BootDark && p.Control.Boot != ocs.BootRestore:
-		return g, fmt.Errorf("control.boot: %q: want dark or restore", p.Control.Boot)
-	case p.Control.MaxPairs < 0 || p.TL1.MaxSessions < 0:
-		return g, fmt.Errorf("control.max_pairs, tl1.max_sessions: want 0 (no limit) or more")
-	case len(p.TL1.SID) > MaxSID || !printable(p.TL1.SID):
-		return g, fmt.Errorf("tl1.sid: %.40q: want at most %d printable ASCII characters", p.TL1.SID, MaxSID)
+	case p.Optics.VOAMax < 0 || p.Optics.VOAMax > 60:
+		return g, fmt.Errorf("optics.voa_max_db: %g is outside 0 to 60", p.Optics.VOAMax)
+	case !validBoot(p.Control.Boot):
+		return g, fmt.Errorf("control.boot: %q: want dark, restore or autosave", p.Control.Boot)
+	case p.Control.MaxPairs < 0:
+		return g, fmt.Errorf("control.max_pairs: want 0 (no limit) or more")
+	}
+	for _, check := range []func() error{p.checkSpeaks, p.TL1.check, p.SCPI.check, p.NETCONF.check} {
+		if err := check(); err != nil {
+			return g, err
+		}
 	}
 	for _, s := range []string{p.Vendor, p.Product, p.Firmware} {
 		if strings.Contains(s, ",") || !printable(s) {
@@ -262,6 +286,10 @@ func (p *Personality) check() (ocs.Geometry, error) {
 		}
 	}
 	return g, nil
+}
+
+func validBoot(m ocs.BootMode) bool {
+	return m == ocs.BootDark || m == ocs.BootRestore || m == ocs.BootAutosave
 }
 
 // averagingSteps are the averaging times of a power monitor by step, 1 first

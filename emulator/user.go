@@ -29,6 +29,17 @@ func (d *Device) Login(name, password string) (Group, error) {
 	return d.users[i].Group, nil
 }
 
+// GroupOf returns the group of a user.
+func (d *Device) GroupOf(name string) (g Group, known bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	i := d.userLocked(name)
+	if i < 0 {
+		return "", false
+	}
+	return d.users[i].Group, true
+}
+
 // NeedsPassword reports whether the user exists and has a password.
 func (d *Device) NeedsPassword(name string) bool {
 	d.mu.Lock()

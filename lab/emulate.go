@@ -19,7 +19,7 @@ type Emulation struct {
 	Light       map[ocs.Port]ocs.DBm // from outside; nil lights every ingress port
 	Memory      emulator.Memory      // nil forgets
 	TL1         string               // address to listen on; default 127.0.0.1:0
-	Faults      []tl1server.Fault
+	Faults      []emulator.Fault
 }
 
 // Emulated is an emulated switch that serves clients.

@@ -169,8 +169,9 @@ type Calibrator interface {
 type BootMode string
 
 const (
-	BootDark    BootMode = "dark"    // starts with none
-	BootRestore BootMode = "restore" // brings back those it had
+	BootDark     BootMode = "dark"     // starts with none
+	BootRestore  BootMode = "restore"  // brings back those it had
+	BootAutosave BootMode = "autosave" // the same, and saves each change as it is made
 )
 
 // Restarter is a Switch that can be restarted from remote.

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ocslab/ocslab/emulator"
-	"github.com/ocslab/ocslab/emulator/tl1server"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/ocs"
 )
@@ -53,7 +52,7 @@ A lab file is written that leads to all of it, for "ocslab watch", "ocslab measu
 				}
 			}
 			for _, s := range faults {
-				f, err := tl1server.ParseFault(s)
+				f, err := emulator.ParseFault(s)
 				if err != nil {
 					return usageError{err}
 				}

@@ -21,7 +21,6 @@ import (
 	"github.com/ocslab/ocslab/drivers"
 	"github.com/ocslab/ocslab/drivers/conformance"
 	"github.com/ocslab/ocslab/emulator"
-	"github.com/ocslab/ocslab/emulator/tl1server"
 	"github.com/ocslab/ocslab/internal/secret"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/ocs"
@@ -525,7 +524,7 @@ func TestMisbehaviour(t *testing.T) {
 			t.Parallel()
 			e := lab.Emulation{Personality: quick(t, "polatis-6000-32x32")}
 			for _, s := range tc.faults {
-				f, err := tl1server.ParseFault(s)
+				f, err := emulator.ParseFault(s)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -566,8 +565,8 @@ func TestMisbehaviour(t *testing.T) {
 // that, and that it fails.
 func TestNotRestored(t *testing.T) {
 	t.Parallel()
-	b := start(t, lab.Emulation{Personality: quick(t, "polatis-6000-32x32"), Faults: []tl1server.Fault{
-		{Kind: tl1server.FaultDeny, Verb: "DLT-PATCH", After: 8},
+	b := start(t, lab.Emulation{Personality: quick(t, "polatis-6000-32x32"), Faults: []emulator.Fault{
+		{Kind: emulator.FaultDeny, Verb: "DLT-PATCH", After: 8},
 	}}, ocs.MustMap(ocs.CrossConnect{Ingress: 1, Egress: 40}), nil)
 	defer b.Close()
 	r := run(t, b.config())
@@ -590,9 +589,9 @@ func TestNotRestored(t *testing.T) {
 // that everything is put back all the same, also over a new session.
 func TestCancelledInTrouble(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []tl1server.FaultKind{tl1server.FaultHang, tl1server.FaultClose} {
+	for _, kind := range []emulator.FaultKind{emulator.FaultHang, emulator.FaultClose} {
 		t.Run(string(kind), func(t *testing.T) {
-			b := start(t, lab.Emulation{Personality: quick(t, "polatis-6000-32x32"), Faults: []tl1server.Fault{
+			b := start(t, lab.Emulation{Personality: quick(t, "polatis-6000-32x32"), Faults: []emulator.Fault{
 				{Kind: kind, Verb: "ENT-PATCH", After: 11, Times: 1},
 			}}, full(8), nil)
 			defer b.Close()

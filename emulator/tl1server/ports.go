@@ -148,6 +148,12 @@ func refusal(err error) *denial {
 	return notValid()
 }
 
+// edit changes what does not concern the matrix.
+func (ss *session) edit(e emulator.Edit) error {
+	_, err := ss.dev.Edit(ss.me, e)
+	return err
+}
+
 // ---- cross-connects
 
 func (ss *session) entPatch(c *tl1.Command) (reply, *denial) {
@@ -180,7 +186,7 @@ func (ss *session) entPatch(c *tl1.Command) (reply, *denial) {
 	for i := range ccs {
 		ccs[i] = ocs.CrossConnect{Ingress: ingress[i], Egress: egress[i]}
 	}
-	op, err := ss.dev.Connect(ccs)
+	op, err := ss.dev.Edit(ss.me, emulator.Edit{Add: ccs})
 	return reply{op: op}, refusal(err)
 }
 
@@ -195,7 +201,7 @@ func (ss *session) dltPatch(c *tl1.Command) (reply, *denial) {
 	if bad != nil {
 		return reply{}, bad
 	}
-	op, err := ss.dev.Disconnect(ports...)
+	op, err := ss.dev.Edit(ss.me, emulator.Edit{Drop: ports})
 	return reply{op: op}, refusal(err)
 }
 
@@ -230,7 +236,11 @@ func shutter(closed bool) func(*session, *tl1.Command) (reply, *denial) {
 		if bad != nil {
 			return reply{}, bad
 		}
-		return reply{}, refusal(ss.dev.SetShutters(closed, ports...))
+		set := make(map[ocs.Port]bool, len(ports))
+		for _, p := range ports {
+			set[p] = closed
+		}
+		return reply{}, refusal(ss.edit(emulator.Edit{Closed: set}))
 	}
 }
 
@@ -315,7 +325,7 @@ func (ss *session) edLabel(c *tl1.Command) (reply, *denial) {
 		}
 		labels[p] = items[i].First
 	}
-	return reply{}, refusal(ss.dev.SetLabels(labels))
+	return reply{}, refusal(ss.edit(emulator.Edit{Labels: labels}))
 }
 
 func (ss *session) dltLabel(c *tl1.Command) (reply, *denial) {
@@ -327,5 +337,5 @@ func (ss *session) dltLabel(c *tl1.Command) (reply, *denial) {
 	for _, p := range ports {
 		labels[p] = ""
 	}
-	return reply{}, refusal(ss.dev.SetLabels(labels))
+	return reply{}, refusal(ss.edit(emulator.Edit{Labels: labels}))
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ocslab/ocslab/emulator"
 	"github.com/ocslab/ocslab/emulator/tl1server"
 )
 
@@ -121,7 +122,7 @@ func TestServe_Clients(t *testing.T) {
 // Ensure that Serve returns at once when clients neither read nor write.
 func TestServe_StopsWithClientsThatHang(t *testing.T) {
 	s := newServer(t, personality())
-	s.Faults.Add(tl1server.Fault{Kind: tl1server.FaultFlood, Verb: "RTRV-HDR"})
+	s.Faults.Add(emulator.Fault{Kind: emulator.FaultFlood, Verb: "RTRV-HDR"})
 	addr, stop := serve(t, s, nil)
 	for range 4 {
 		c, err := dialTCP(addr)

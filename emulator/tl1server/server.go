@@ -2,11 +2,9 @@ package tl1server
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"sync"
-	"time"
 
 	"github.com/ocslab/ocslab/emulator"
 )
@@ -15,52 +13,23 @@ import (
 // methods are safe for concurrent use.
 type Server struct {
 	Device *emulator.Device
-	Faults Faults // what goes wrong on the wire; the zero value is nothing
+	Faults emulator.Faults // what goes wrong on the wire; the zero value is nothing
 
 	mu       sync.Mutex // guards sessions
 	sessions int
 }
 
-// Pauses between attempts to accept when the system is short of something,
-// such as file descriptors.
-const (
-	minAcceptPause = 5 * time.Millisecond
-	maxAcceptPause = time.Second
-)
+// Serve accepts sessions on l until ctx ends; see [emulator.Serve].
+func (s *Server) Serve(ctx context.Context, l net.Listener) error { return emulator.Serve(ctx, l, s) }
 
-// Serve accepts sessions on l until ctx ends, then closes l and every session
-// and returns nil once they have ended. A failure to accept that will not pass
-// is returned in the same way.
-func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	var sessions sync.WaitGroup
-	defer sessions.Wait()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer l.Close()
-	stop := context.AfterFunc(ctx, func() { l.Close() })
-	defer stop()
-	for pause := minAcceptPause; ; {
-		conn, err := l.Accept()
-		var passing interface{ Temporary() bool }
-		switch {
-		case err == nil:
-			pause = minAcceptPause
-			sessions.Go(func() { s.ServeConn(ctx, conn) })
-		case ctx.Err() != nil:
-			return nil
-		case errors.As(err, &passing) && passing.Temporary():
-			sleepUntil(ctx, time.Now().Add(pause))
-			pause = min(2*pause, maxAcceptPause)
-		default:
-			return err
-		}
-	}
+// ServeConn serves one session on a stream; see [emulator.FrontEnd].
+func (s *Server) ServeConn(ctx context.Context, conn io.ReadWriteCloser) {
+	s.ServeSession(ctx, conn, emulator.SessionInfo{})
 }
 
-// ServeConn serves one session on a stream that is connected already, and
-// closes it when the session ends or ctx does. Closing must unblock a Read or
-// Write under way, as it does for a net.Conn.
-func (s *Server) ServeConn(ctx context.Context, conn io.ReadWriteCloser) {
+// ServeSession implements [emulator.FrontEnd]. A client whose User is set is
+// logged in already, and sees a prompt.
+func (s *Server) ServeSession(ctx context.Context, conn io.ReadWriteCloser, client emulator.SessionInfo) {
 	defer conn.Close()
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -72,7 +41,23 @@ func (s *Server) ServeConn(ctx context.Context, conn io.ReadWriteCloser) {
 		return
 	}
 	defer s.leave()
-	newSession(s, conn, end).run(ctx)
+	ss := newSession(s, conn, end)
+	user := client.User
+	client.Protocol, client.User = "TL1", ""
+	if user != "" {
+		client.Protocol = "SSH-TL1"
+		ss.style.After = "\r\n>"
+	}
+	ss.me = s.Device.Enter(client, end)
+	defer ss.me.Leave()
+	if user != "" {
+		group, known := s.Device.GroupOf(user)
+		if !known {
+			return
+		}
+		ss.login(user, group)
+	}
+	ss.run(ctx)
 }
 
 // enter counts a session in, unless there are too many.
@@ -90,20 +75,4 @@ func (s *Server) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sessions--
-}
-
-// sleepUntil reports whether t came before the end of ctx.
-func sleepUntil(ctx context.Context, t time.Time) bool {
-	d := time.Until(t)
-	if d <= 0 {
-		return true
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

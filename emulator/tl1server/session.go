@@ -1,6 +1,7 @@
 package tl1server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ocslab/ocslab/emulator"
+	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/timeline"
 	"github.com/ocslab/ocslab/wire/tl1"
 )
@@ -22,6 +24,7 @@ type session struct {
 	dev       *emulator.Device
 	conn      io.ReadWriteCloser
 	end       context.CancelFunc // closes conn
+	me        *emulator.Session
 	style     tl1.Style
 	reporters sync.WaitGroup
 
@@ -101,7 +104,7 @@ func (ss *session) handle(ctx context.Context, raw []byte, read time.Time) bool 
 	if !validCTAG(ctag) {
 		ctag = nullTag
 	}
-	fault := ss.srv.Faults.next(c.Code)
+	fault := ss.srv.Faults.Next(c.Code)
 
 	// What a command brings about is reported after its reply, unless that has
 	// to wait.
@@ -114,7 +117,7 @@ func (ss *session) handle(ctx context.Context, raw []byte, read time.Time) bool 
 	switch {
 	case err != nil:
 		r.err = syntax(&c, err)
-	case fault.Kind == FaultDeny:
+	case fault.Kind == emulator.FaultDeny:
 		r.err = deny(tl1.SROF, "Requested operation failed")
 	default:
 		r, r.err = ss.dispatch(&c)
@@ -122,7 +125,7 @@ func (ss *session) handle(ctx context.Context, raw []byte, read time.Time) bool 
 	if r.op.Number > 0 {
 		ss.dev.Record(timeline.Command, read, read, r.op)
 		ss.wire.Unlock()
-		due := sleepUntil(ctx, r.op.Ack)
+		due := emulator.SleepUntil(ctx, r.op.Ack)
 		ss.wire.Lock()
 		if !due {
 			return false
@@ -144,7 +147,7 @@ func (ss *session) handle(ctx context.Context, raw []byte, read time.Time) bool 
 func (ss *session) refuse(ctx context.Context, err *denial) bool {
 	ss.wire.Lock()
 	defer ss.wire.Unlock()
-	goOn, _ := ss.answerLocked(ctx, reply{err: err}, nullTag, Fault{})
+	goOn, _ := ss.answerLocked(ctx, reply{err: err}, nullTag, emulator.Fault{})
 	return goOn
 }
 
@@ -178,11 +181,11 @@ const nullTag = "0"
 
 // answerLocked writes a reply, in the way of a fault if it has a kind. It reports
 // whether the session goes on, and whether the client was told the truth.
-func (ss *session) answerLocked(ctx context.Context, r reply, ctag string, f Fault) (goOn, told bool) {
+func (ss *session) answerLocked(ctx context.Context, r reply, ctag string, f emulator.Fault) (goOn, told bool) {
 	if r.login != nil {
 		r.login()
 	}
-	if f.Kind == FaultCTAG {
+	if f.Kind == emulator.FaultTag {
 		ctag = "SOMEBODY"
 	}
 	m := tl1.Message{Kind: tl1.Response, CTAG: ctag, Completion: tl1.COMPLD, Text: r.text}
@@ -192,18 +195,18 @@ func (ss *session) answerLocked(ctx context.Context, r reply, ctag string, f Fau
 	}
 	whole := ss.encodeLocked(m)
 	switch f.Kind {
-	case FaultHang:
+	case emulator.FaultHang:
 		return true, false
-	case FaultClose:
+	case emulator.FaultClose:
 		ss.writeLocked(whole[:len(whole)/2])
 		return false, false
-	case FaultFlood:
+	case emulator.FaultFlood:
 		return ss.floodLocked(ctx, whole), false
-	case FaultTwice:
+	case emulator.FaultTwice:
 		ss.writeLocked(whole)
 	}
 	ok := ss.writeLocked(whole)
-	return ok, ok && f.Kind != FaultCTAG
+	return ok, ok && f.Kind != emulator.FaultTag
 }
 
 // encodeLocked returns m with its header in wire form, valid until the next
@@ -237,8 +240,11 @@ var alarmCodes = map[string][2]string{"critical": {"*C", "CR"}, "major": {"**", 
 func (ss *session) announce(events *emulator.Subscription, e emulator.Event) {
 	ss.wire.Lock()
 	defer ss.wire.Unlock()
+	// Who makes a cross-connect knows of it; many clients never inhibit reports,
+	// and would trip over one for each command of their own.
+	mine := e.Kind == emulator.CircuitEvent && e.By.ID == ss.me.Info().ID
 	ss.mu.Lock()
-	wanted := ss.events == events && !ss.quiet
+	wanted := ss.events == events && !ss.quiet && !mine && e.Kind != emulator.ActivityEvent
 	ss.mu.Unlock()
 	if !wanted {
 		return
@@ -253,8 +259,29 @@ func (ss *session) announce(events *emulator.Subscription, e emulator.Event) {
 	case emulator.PortEvent:
 		m.Event = "REPT EVT EQPT"
 		m.Text = []string{fmt.Sprintf(`PORT-%d:%s,TC:"%s"`, e.Port, e.Condition, e.Text)}
+	case emulator.CircuitEvent:
+		m.Event = "REPT EVT EQPT"
+		m.Text = circuitLines(e)
 	}
 	ss.writeLocked(ss.encodeLocked(m))
+}
+
+// circuitLines are the lines of a report, one for each cross-connect.
+func circuitLines(e emulator.Event) []string {
+	by := ""
+	if e.By.User != "" {
+		by = " by " + e.By.User
+	}
+	var lines []string
+	for _, part := range []struct {
+		m    ocs.Map
+		text string
+	}{{e.Change.Remove, "disconnected"}, {e.Change.Add, "connected"}} {
+		for c := range part.m.All() {
+			lines = append(lines, fmt.Sprintf(`PORT-%d:OXC,TC:"Port %d,%d %s%s"`, c.Ingress, c.Ingress, c.Egress, part.text, by))
+		}
+	}
+	return lines
 }
 
 // wake stops the idle time for the time of a command.
@@ -303,6 +330,7 @@ func (ss *session) login(user string, g emulator.Group) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	ss.user, ss.group, ss.quiet, ss.events = user, g, ss.dev.Personality().TL1.Quiet, events
+	ss.me.SetUser(user)
 	ss.reporters.Go(func() { ss.report(events) })
 }
 
@@ -317,6 +345,7 @@ func (ss *session) logout() {
 
 func (ss *session) logoutLocked() {
 	ss.user, ss.group, ss.expires = "", "", time.Time{}
+	ss.me.SetUser("")
 	if ss.events != nil {
 		ss.events.Close()
 		ss.events = nil
@@ -353,4 +382,14 @@ func syntax(c *tl1.Command, err error) *denial {
 
 func badField(code tl1.Code, offset int) *denial {
 	return deny(code, "Parse error at offset %d in command", offset)
+}
+
+// floodLocked sends a reply that does not end.
+func (ss *session) floodLocked(ctx context.Context, whole []byte) bool {
+	ok := ss.writeLocked(whole[:bytes.LastIndexByte(whole, ';')])
+	line := bytes.Repeat([]byte("   \"0123456789\"\r\n"), 1024)
+	for sent := 0; sent < 10<<20 && ok && ctx.Err() == nil; sent += len(line) {
+		ok = ss.writeLocked(line)
+	}
+	return ok
 }

@@ -285,7 +285,7 @@ func TestFaults(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newServer(t, personality())
-				f, err := tl1server.ParseFault(kind + ":ent-patch:1:1")
+				f, err := emulator.ParseFault(kind + ":ent-patch:1:1")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -324,8 +324,8 @@ func TestFaults(t *testing.T) {
 func TestFaults_LoginAndReboot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, personality())
-		s.Faults.Add(tl1server.Fault{Kind: tl1server.FaultHang, Verb: "*", Times: 1})
-		s.Faults.Add(tl1server.Fault{Kind: tl1server.FaultHang, Verb: "INIT-SYS"})
+		s.Faults.Add(emulator.Fault{Kind: emulator.FaultHang, Verb: "*", Times: 1})
+		s.Faults.Add(emulator.Fault{Kind: emulator.FaultHang, Verb: "INIT-SYS"})
 		c := dial(t, s)
 		if got := c.do("ACT-USER::admin:1::root;"); got != "" {
 			t.Errorf("got %q", got)
@@ -339,17 +339,17 @@ func TestFaults_LoginAndReboot(t *testing.T) {
 }
 
 func TestParseFault(t *testing.T) {
-	for text, want := range map[string]tl1server.Fault{
-		"deny:*":               {Kind: tl1server.FaultDeny, Verb: "*"},
-		"close:ent-patch:1":    {Kind: tl1server.FaultClose, Verb: "ENT-PATCH", Times: 1},
-		"hang:RTRV-PATCH:0:12": {Kind: tl1server.FaultHang, Verb: "RTRV-PATCH", After: 12},
+	for text, want := range map[string]emulator.Fault{
+		"deny:*":               {Kind: emulator.FaultDeny, Verb: "*"},
+		"close:ent-patch:1":    {Kind: emulator.FaultClose, Verb: "ENT-PATCH", Times: 1},
+		"hang:RTRV-PATCH:0:12": {Kind: emulator.FaultHang, Verb: "RTRV-PATCH", After: 12},
 	} {
-		if got, err := tl1server.ParseFault(text); got != want || err != nil {
+		if got, err := emulator.ParseFault(text); got != want || err != nil {
 			t.Errorf("ParseFault(%q)=%v, %v", text, got, err)
 		}
 	}
 	for _, text := range []string{"", "deny", "deny:", "melt:*", "deny:*:x", "deny:*:1:-1", "deny:*:1:1:1"} {
-		if got, err := tl1server.ParseFault(text); err == nil {
+		if got, err := emulator.ParseFault(text); err == nil {
 			t.Errorf("ParseFault(%q)=%v", text, got)
 		}
 	}

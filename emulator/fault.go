@@ -1,8 +1,6 @@
-package tl1server
+package emulator
 
 import (
-	"bytes"
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,26 +8,32 @@ import (
 	"sync"
 )
 
-// FaultKind is what goes wrong with a command on the wire.
+// FaultKind is what goes wrong with a command on the wire. Not every protocol
+// has every kind; what a front end does not know strikes nobody.
 type FaultKind string
 
 const (
-	FaultDeny  FaultKind = "deny"  // refused with SROF; has no effect
+	FaultDeny  FaultKind = "deny"  // refused; has no effect
+	FaultLose  FaultKind = "lose"  // has no effect, and is never answered
 	FaultHang  FaultKind = "hang"  // takes effect, but is never answered
 	FaultClose FaultKind = "close" // takes effect; the session is closed in mid-reply
-	FaultCTAG  FaultKind = "ctag"  // takes effect; the reply carries somebody else's CTAG
-	FaultFlood FaultKind = "flood" // takes effect; 10 MB without a terminator follow
+	FaultTag   FaultKind = "ctag"  // takes effect; the reply carries somebody else's CTAG or message-id
+	FaultFlood FaultKind = "flood" // takes effect; 10 MB without an end follow
 	FaultTwice FaultKind = "twice" // takes effect; the reply is sent twice
+	FaultShred FaultKind = "shred" // takes effect; the reply comes in pieces (and NETCONF chunks) of 1 to 7 bytes
 )
 
-var faultKinds = []FaultKind{FaultDeny, FaultHang, FaultClose, FaultCTAG, FaultFlood, FaultTwice}
+var faultKinds = []FaultKind{FaultDeny, FaultLose, FaultHang, FaultClose, FaultTag, FaultFlood, FaultTwice, FaultShred}
 
 // Fault makes commands go wrong.
 type Fault struct {
-	Kind  FaultKind
-	Verb  string // command code it strikes, such as "ENT-PATCH"; "*" is any
-	After int    // commands of that code that are spared first
-	Times int    // how many it strikes then; 0 is all
+	Kind FaultKind
+	// Verb is the command it strikes, in capitals: "ENT-PATCH" in TL1,
+	// "OXC.SWIT.CONN.ADD" in SCPI (short forms, dots for colons),
+	// "EDIT-CONFIG" in NETCONF; "*" is any.
+	Verb  string
+	After int // commands of that code that are spared first
+	Times int // how many it strikes then; 0 is all
 }
 
 // ParseFault reads "KIND:VERB", "KIND:VERB:TIMES" or "KIND:VERB:TIMES:AFTER",
@@ -72,12 +76,13 @@ func (fs *Faults) Add(f Fault) {
 	fs.list = append(fs.list, &faultState{Fault: f})
 }
 
-// next returns the fault that strikes a command, which has no Kind if none does.
-func (fs *Faults) next(code string) Fault {
+// Next returns the fault that strikes a command, which has no Kind if none does.
+// The verb is in the form of Fault.Verb, in any case.
+func (fs *Faults) Next(verb string) Fault {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	for _, f := range fs.list {
-		if f.Verb != "*" && f.Verb != code {
+		if f.Verb != "*" && !strings.EqualFold(f.Verb, verb) {
 			continue
 		}
 		f.seen++
@@ -86,14 +91,4 @@ func (fs *Faults) next(code string) Fault {
 		}
 	}
 	return Fault{}
-}
-
-// floodLocked sends a reply that does not end.
-func (ss *session) floodLocked(ctx context.Context, whole []byte) bool {
-	ok := ss.writeLocked(whole[:bytes.LastIndexByte(whole, ';')])
-	line := bytes.Repeat([]byte("   \"0123456789\"\r\n"), 1024)
-	for sent := 0; sent < 10<<20 && ok && ctx.Err() == nil; sent += len(line) {
-		ok = ss.writeLocked(line)
-	}
-	return ok
 }

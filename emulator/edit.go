@@ -1,0 +1,270 @@
+package emulator
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ocslab/ocslab/ocs"
+)
+
+// Edit is a set of changes that a device takes as a whole or not at all. The
+// zero value changes nothing.
+type Edit struct {
+	// Only drops every cross-connect that is not in Add.
+	Only bool
+	// Drop names ports whose cross-connects go, at either end, unless Add has
+	// the same. Ports that are not in use are left alone.
+	Drop []ocs.Port
+	// Add makes cross-connects in one operation. One that is there already is
+	// left alone; a busy port is taken over or refused as the personality says.
+	Add []ocs.CrossConnect
+
+	Closed   map[ocs.Port]bool // shutters: true is closed
+	Labels   map[ocs.Port]string
+	Peers    map[ocs.Port]string // what is at the other end of the fibre, a text like a label
+	Monitors map[ocs.Port]Monitor
+	VOAs     map[ocs.Port]VOA
+	Boot     ocs.BootMode // "" leaves it
+	// Users changes the accounts. It gets a copy of them, passwords included.
+	// Nil leaves them.
+	Users func([]User) ([]User, error)
+	// Notes replaces text that a front end keeps with the configuration and that
+	// means nothing to the device. Nil leaves it.
+	Notes *string
+}
+
+// Edit carries out e for a client, nil if it is nobody's. The Operation is the
+// matrix's, with Number 0 when e does not concern it.
+//
+// Errors match [ocs.ErrPort] or [ocs.ErrConflict], or are a *FailedPortError, a
+// *LimitError or one sentence on a value; nothing has changed then.
+func (d *Device) Edit(by *Session, e Edit) (Operation, error) {
+	want, err := d.checkEdit(&e)
+	if err != nil {
+		return Operation{}, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	users := d.users
+	if e.Users != nil {
+		if users, err = e.Users(slices.Clone(d.users)); err != nil {
+			return Operation{}, err
+		}
+		if err := checkUsers(users); err != nil {
+			return Operation{}, err
+		}
+	}
+	var stays func(ocs.CrossConnect) bool
+	if e.Only || len(e.Drop) > 0 {
+		dropped := portSet(e.Drop)
+		stays = func(c ocs.CrossConnect) bool {
+			return want.Has(c) || !e.Only && !dropped[c.Ingress] && !dropped[c.Egress]
+		}
+	}
+	if err := d.admitLocked(want, stays); err != nil {
+		return Operation{}, err
+	}
+
+	now := d.nowLocked()
+	var op Operation
+	if e.Only || len(e.Drop) > 0 || len(e.Add) > 0 {
+		op = d.rearrangeLocked(by, want, stays, now)
+	}
+	d.setShuttersLocked(by, e.Closed, now)
+	setTexts(d.labels, e.Labels)
+	setTexts(d.peers, e.Peers)
+	maps.Copy(d.monitors[Forward], e.Monitors)
+	d.setVOAsLocked(e.VOAs, now)
+	if e.Boot != "" {
+		d.boot = e.Boot
+	}
+	d.users = users
+	if e.Notes != nil {
+		d.notes = *e.Notes
+	}
+	d.saveLocked()
+	return op, nil
+}
+
+// checkEdit checks what does not depend on the state of the device, and
+// returns e.Add as a map.
+func (d *Device) checkEdit(e *Edit) (ocs.Map, error) {
+	want, err := ocs.NewMap(e.Add...)
+	if err != nil {
+		return want, err
+	}
+	if err := d.g.Check(want); err != nil {
+		return want, err
+	}
+	if limit := d.p.Control.MaxPairs; limit > 0 && len(e.Add) > limit {
+		return want, &LimitError{len(e.Add), limit}
+	}
+	if err := d.checkPorts(e.Drop); err != nil {
+		return want, err
+	}
+	for n := range e.Closed {
+		if err := d.checkPorts([]ocs.Port{n}); err != nil {
+			return want, err
+		}
+	}
+	for _, texts := range []map[ocs.Port]string{e.Labels, e.Peers} {
+		for n, text := range texts {
+			if err := d.checkLabel(n, text); err != nil {
+				return want, err
+			}
+		}
+	}
+	for n, m := range e.Monitors {
+		if err := d.checkMonitor(n, m); err != nil {
+			return want, err
+		}
+	}
+	for n, v := range e.VOAs {
+		if err := d.checkVOA(n, v); err != nil {
+			return want, err
+		}
+	}
+	if e.Boot != "" && !validBoot(e.Boot) {
+		return want, fmt.Errorf("boot mode %q: want dark, restore or autosave", e.Boot)
+	}
+	return want, nil
+}
+
+// admitLocked reports why cross-connects cannot be made. Stays says which of
+// those there are not dropped before; nil is all.
+func (d *Device) admitLocked(want ocs.Map, stays func(ocs.CrossConnect) bool) error {
+	for c := range want.All() {
+		for _, n := range [...]ocs.Port{c.Ingress, c.Egress} {
+			if d.ports[n].failed {
+				return &FailedPortError{n}
+			}
+			held, busy := d.heldLocked(n)
+			if busy && held != c && d.p.Control.Busy == Deny && (stays == nil || stays(held)) {
+				return &ocs.ConflictError{Want: c, Have: held}
+			}
+		}
+	}
+	return nil
+}
+
+// rearrangeLocked drops what does not stay and makes what is wanted.
+func (d *Device) rearrangeLocked(by *Session, want ocs.Map, stays func(ocs.CrossConnect) bool, now int64) Operation {
+	op := d.beginLocked(now)
+	var gone, made []ocs.CrossConnect
+	drop := func(n ocs.Port) {
+		if c, ok := d.dropLocked(n, now); ok && len(d.subs) > 0 {
+			gone = append(gone, c)
+		}
+	}
+	if stays != nil {
+		for c := range d.mapLocked().All() {
+			if !stays(c) && !d.jammedLocked(c.Ingress) {
+				drop(c.Ingress)
+			}
+		}
+	}
+	for c := range want.All() {
+		held, busy := d.heldLocked(c.Ingress)
+		if busy && held == c || d.jammedLocked(c.Ingress) || d.jammedLocked(c.Egress) {
+			continue
+		}
+		drop(c.Ingress)
+		drop(c.Egress)
+		made = append(made, c)
+	}
+	d.joinLocked(made, now, &op)
+	if len(gone)+len(made) > 0 && len(d.subs) > 0 {
+		change := ocs.Change{Remove: ocs.MustMap(gone...), Add: ocs.MustMap(made...)}
+		d.publishLocked(Event{Kind: CircuitEvent, Condition: "OXC", Text: describe(change), Change: change, By: by.infoLocked()})
+	}
+	return op
+}
+
+// describe says a change of circuits in words.
+func describe(c ocs.Change) string {
+	var parts []string
+	for _, p := range []struct {
+		m    ocs.Map
+		text string
+	}{{c.Remove, "disconnected"}, {c.Add, "connected"}} {
+		if p.m.Len() > 0 {
+			parts = append(parts, p.text+" "+p.m.String())
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func portSet(ports []ocs.Port) map[ocs.Port]bool {
+	set := make(map[ocs.Port]bool, len(ports))
+	for _, n := range ports {
+		set[n] = true
+	}
+	return set
+}
+
+// setTexts stores texts; empty ones are removed.
+func setTexts(into, texts map[ocs.Port]string) {
+	for n, text := range texts {
+		if text == "" {
+			delete(into, n)
+		} else {
+			into[n] = text
+		}
+	}
+}
+
+// Connect makes all of ccs in one operation or, with an error, none; see
+// [Device.Edit].
+func (d *Device) Connect(ccs []ocs.CrossConnect) (Operation, error) {
+	return d.Edit(nil, Edit{Add: ccs})
+}
+
+// Disconnect removes the cross-connects that use one of ports at either end, or
+// all when none is named; see [Device.Edit].
+func (d *Device) Disconnect(ports ...ocs.Port) (Operation, error) {
+	return d.Edit(nil, Edit{Drop: ports, Only: len(ports) == 0})
+}
+
+// SetShutters closes or opens the shutters of ports. Light that passes a
+// closed one is blocked; cross-connects stay.
+func (d *Device) SetShutters(closed bool, ports ...ocs.Port) error {
+	set := make(map[ocs.Port]bool, len(ports))
+	for _, n := range ports {
+		set[n] = closed
+	}
+	_, err := d.Edit(nil, Edit{Closed: set})
+	return err
+}
+
+// setShuttersLocked reports each port that changes, in order.
+func (d *Device) setShuttersLocked(by *Session, closed map[ocs.Port]bool, now int64) {
+	for _, n := range slices.Sorted(maps.Keys(closed)) {
+		p := &d.ports[n]
+		if p.closed == closed[n] {
+			continue
+		}
+		p.closed = closed[n]
+		d.relightLocked(n, now)
+		text := "enabled"
+		if p.closed {
+			text = "disabled"
+		}
+		d.publishLocked(Event{Kind: PortEvent, Port: n, Condition: "PORT", Text: fmt.Sprintf("Port %d %s", n, text), By: by.infoLocked()})
+	}
+}
+
+// SetLabel stores a label of printable ASCII characters; the empty one removes
+// it. The port must exist.
+func (d *Device) SetLabel(n ocs.Port, label string) error {
+	_, err := d.Edit(nil, Edit{Labels: map[ocs.Port]string{n: label}})
+	return err
+}
+
+// SetBootMode changes what a restart does with the cross-connects.
+func (d *Device) SetBootMode(m ocs.BootMode) {
+	if _, err := d.Edit(nil, Edit{Boot: m}); err != nil {
+		panic(err) // the front ends know the modes
+	}
+}
