@@ -97,13 +97,13 @@ func TestDevice_AlarmContinuous(t *testing.T) {
 
 		connect(t, d, "2>5") // a move to a port without light
 		time.Sleep(time.Second)
-		wantEvents(t, s, "major/DEGRADED/Port 5 power alarm: -60.00 dBm")
+		wantEvents(t, s, "/OXC/disconnected 1>5, connected 2>5", "major/DEGRADED/Port 5 power alarm: -60.00 dBm")
 		setAlarm(t, d, emulator.Degraded, emulator.Alarm{Mode: emulator.AlarmContinuous, Edge: emulator.EdgeLow, Low: -8})
 		connect(t, d, "1>5") // set while beyond: only the return is a crossing
 		time.Sleep(time.Second)
 		// The monitor has not quite caught up with the light, which is 0.5 dB
 		// down when it has settled.
-		if got := take(s); len(got) != 1 || !strings.HasPrefix(got[0], "/DEGRADED/Port 5 power alarm cleared: -") {
+		if got := take(s); len(got) != 2 || !strings.HasPrefix(got[1], "/DEGRADED/Port 5 power alarm cleared: -") {
 			t.Errorf("events %q", got)
 		}
 		if a := d.Alarm(emulator.Reverse, 5, emulator.Degraded); a.Mode != emulator.AlarmOff {

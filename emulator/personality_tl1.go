@@ -16,6 +16,9 @@ type TL1 struct {
 	IdleCloses  bool          `yaml:"idle_closes"`  // and closes it
 	MaxSessions int           `yaml:"max_sessions"` // 0 is no limit
 	Quiet       bool          `yaml:"quiet"`        // autonomous messages are off at login
+	// OwnCircuits keeps what other clients do to cross-connects out of the
+	// autonomous messages.
+	OwnCircuits bool `yaml:"own_circuits"`
 }
 
 func (t *TL1) check() error {

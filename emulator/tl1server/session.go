@@ -242,7 +242,7 @@ func (ss *session) announce(events *emulator.Subscription, e emulator.Event) {
 	defer ss.wire.Unlock()
 	// Who makes a cross-connect knows of it; many clients never inhibit reports,
 	// and would trip over one for each command of their own.
-	mine := e.Kind == emulator.CircuitEvent && e.By.ID == ss.me.Info().ID
+	mine := e.Kind == emulator.CircuitEvent && (e.By.ID == ss.me.Info().ID || ss.dev.Personality().TL1.OwnCircuits)
 	ss.mu.Lock()
 	wanted := ss.events == events && !ss.quiet && !mine && e.Kind != emulator.ActivityEvent
 	ss.mu.Unlock()
