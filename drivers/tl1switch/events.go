@@ -3,96 +3,25 @@ package tl1switch
 import (
 	"context"
 	"regexp"
-	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/wire/tl1"
 )
 
-// eventHub hands autonomous messages to those who listen.
-type eventHub struct {
-	mu   sync.Mutex // guards what follows
-	subs []*listener
-}
-
-// queued is how many events may wait for a listener.
-const queued = 256
-
-// listener is one call of Notify.
-type listener struct {
-	queue chan ocs.Event
-	lost  int // dropped since the last one queued; guarded by the hub
-}
-
-func (h *eventHub) wanted() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.subs) > 0
-}
-
-func (h *eventHub) add() *listener {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	l := &listener{queue: make(chan ocs.Event, queued)}
-	h.subs = append(h.subs, l)
-	return l
-}
-
-func (h *eventHub) remove(l *listener) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.subs = slices.DeleteFunc(h.subs, func(o *listener) bool { return o == l })
-}
-
-func (h *eventHub) publish(e ocs.Event) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, l := range h.subs {
-		e.Lost = l.lost
-		select {
-		case l.queue <- e:
-			l.lost = 0
-		default:
-			l.lost++
-		}
-	}
-}
-
 // Notify allows autonomous messages on this session and hands them to f. When
 // the last call of it ends they are inhibited again, for which it takes up to a
 // second longer. See [ocs.Notifier].
 func (sw *Switch) Notify(ctx context.Context, f func(ocs.Event)) error {
-	l := sw.events.add()
+	l := sw.events.Add()
 	s, err := sw.listen(ctx)
 	if err == nil {
-		err = sw.fail("listen", "", "", l.run(ctx, s, f))
+		err = sw.fail("listen", "", "", l.Run(ctx, s.ended, func() error { return s.err }, f))
 	}
-	sw.events.remove(l)
+	sw.events.Remove(l)
 	sw.unlisten(ctx)
 	return err
-}
-
-// run calls f until ctx or the session ends, and returns why.
-func (l *listener) run(ctx context.Context, s *session, f func(ocs.Event)) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case e := <-l.queue:
-			f(e)
-			continue
-		case <-s.ended:
-		}
-		select {
-		case e := <-l.queue: // came before the end
-			f(e)
-		default:
-			return s.err
-		}
-	}
 }
 
 // listen returns the session that autonomous messages are allowed on.
@@ -118,7 +47,7 @@ func (sw *Switch) listen(ctx context.Context) (*session, error) {
 // unlisten inhibits autonomous messages if nobody listens any more. If that
 // fails, they are dropped when they come.
 func (sw *Switch) unlisten(ctx context.Context) {
-	if sw.events.wanted() {
+	if sw.events.Wanted() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
@@ -143,7 +72,7 @@ var (
 
 // announce hands an autonomous message to those who listen.
 func (sw *Switch) announce(m tl1.Message, received time.Time) {
-	if !sw.events.wanted() {
+	if !sw.events.Wanted() {
 		return
 	}
 	e := ocs.Event{Received: received, Severity: severities[m.Alarm], Text: m.Event, Raw: sw.hide.text(string(m.Raw))}
@@ -156,5 +85,5 @@ func (sw *Switch) announce(m tl1.Message, received time.Time) {
 			}
 		}
 	}
-	sw.events.publish(e)
+	sw.events.Publish(e)
 }

@@ -186,7 +186,7 @@ func (s *session) watch() {
 				s.finish(err)
 				return
 			}
-			if replied && !s.sw.events.wanted() {
+			if replied && !s.sw.events.Wanted() {
 				break
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ocslab/ocslab/drivers/internal/notify"
 	"github.com/ocslab/ocslab/drivers/transport"
 	"github.com/ocslab/ocslab/internal/secret"
 	"github.com/ocslab/ocslab/ocs"
@@ -53,7 +54,7 @@ const (
 type Switch struct {
 	cfg     Config
 	hide    hider
-	events  eventHub
+	events  notify.Hub
 	tracing sync.Mutex // held while Trace is called
 
 	turn chan struct{} // holds one token; who has it may use what follows
