@@ -197,7 +197,7 @@ func (sw *Switch) login(ctx context.Context, s *session) error {
 // unless it has been told. Called with the turn.
 func (sw *Switch) inhibit(ctx context.Context, s *session) error {
 	r, want := request{op: "allow notifications", code: "RLS-ARC-EQPT", aid: "REPMGR"}, allowed
-	if !sw.events.wanted() {
+	if !sw.events.Wanted() {
 		r, want = request{op: "inhibit notifications", code: "OPR-ARC-EQPT", aid: "REPMGR", blocks: []string{"IND"}}, inhibited
 	}
 	if s.told == want {
