@@ -156,8 +156,11 @@ type Event struct {
 	Severity string // "critical", "major", "minor" or "event"
 	Port     Port   // zero if it concerns no port
 	Text     string
-	Lost     int    // events dropped before this one
-	Raw      string // as on the wire
+	// Drift is what somebody else has changed of the circuits; empty unless the
+	// event is of that kind.
+	Drift Change
+	Lost  int    // events dropped before this one
+	Raw   string // as on the wire
 }
 
 // Calibrator is a Switch whose light paths are tuned by the tool.
