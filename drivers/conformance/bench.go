@@ -97,7 +97,11 @@ func (b *bench) look(ctx context.Context) {
 		for _, m := range ms {
 			b.monitors[m.Port] = m
 		}
-		return len(ms) > 0, fmt.Sprintf("%d ports have a monitor", len(ms)), err
+		found := fmt.Sprintf("%d ports have a monitor", len(ms))
+		if errors.Is(err, ocs.ErrNotSupported) {
+			found, err = b.readMonitors(ctx, pm)
+		}
+		return len(b.monitors) > 0, found, err
 	})
 	offers[ocs.Shutter](ctx, b, capShutter, func(s ocs.Shutter) (_ bool, _ string, err error) {
 		b.shutters, err = s.Shutters(ctx)
@@ -118,6 +122,20 @@ func (b *bench) look(ctx context.Context) {
 	if b.lookErr == nil {
 		b.findFree()
 	}
+}
+
+// assumedAveraging is that of monitors whose setting cannot be read: what most
+// come with.
+const assumedAveraging = 100 * time.Millisecond
+
+// readMonitors finds the monitors of a device that does not tell their
+// settings.
+func (b *bench) readMonitors(ctx context.Context, pm ocs.PowerMeter) (string, error) {
+	r, err := pm.Power(ctx)
+	for p := range r.Ports {
+		b.monitors[p] = ocs.Monitor{Port: p, Averaging: assumedAveraging}
+	}
+	return fmt.Sprintf("%d ports tell their power, not how their monitors are set", len(r.Ports)), err
 }
 
 // offers finds out whether the device has capability T: whether the driver

@@ -50,9 +50,14 @@ func (b *bench) setMonitor(ctx context.Context, m ocs.Monitor) error {
 	if err := b.claim(ctx, b.first, m.Port); err != nil {
 		return err
 	}
+	was := b.dirty.monitors[m.Port]
 	b.dirty.monitors[m.Port] = true
 	pm, _ := ocs.As[ocs.PowerMeter](b.first)
-	return pm.SetMonitor(ctx, m)
+	err := pm.SetMonitor(ctx, m)
+	if errors.Is(err, ocs.ErrNotSupported) && !was {
+		delete(b.dirty.monitors, m.Port) // nothing has changed
+	}
+	return err
 }
 
 // setBoot changes the boot mode.
