@@ -267,7 +267,7 @@ func (p *Personality) check() (ocs.Geometry, error) {
 	case p.Control.MaxPairs < 0:
 		return g, fmt.Errorf("control.max_pairs: want 0 (no limit) or more")
 	}
-	for _, check := range []func() error{p.checkSpeaks, p.TL1.check, p.SCPI.check, p.NETCONF.check} {
+	for _, check := range []func() error{p.checkSpeaks, p.checkTL1, p.SCPI.check, p.NETCONF.check} {
 		if err := check(); err != nil {
 			return g, err
 		}

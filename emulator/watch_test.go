@@ -130,10 +130,11 @@ func TestWatchLight_Stop(t *testing.T) {
 		wantSeen(t, one, begun)
 		wantSeen(t, two, begun, "5 true from 1 op 1 at 20ms")
 		connect(t, d, "1>6")
+		synctest.Wait()
 		two.stop()
 		time.Sleep(time.Second)
 		three := watch(t, d)
-		wantSeen(t, two, begun)
+		wantSeen(t, two, begun, "5 false from 0 op 2 at 1s")
 		wantSeen(t, three, begun, "6 true from 1 op 2 at 2s")
 	})
 }
