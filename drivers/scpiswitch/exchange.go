@@ -149,40 +149,43 @@ func (s *session) once(ctx context.Context, r request, a *answer) error {
 // send writes the lines of a request, with pauses if there have to be some.
 func (s *session) send(ctx context.Context, r request, w *waiting) error {
 	out, first := s.sw.out[:0], 0
-	var ends [4]int
+	var lines [5]struct {
+		end  int
+		owed *bool // whether its reply is still to come; nil of a line that has none
+	}
 	n := 0
-	add := func(line string) {
+	add := func(line string, owed *bool) {
 		out = append(append(out, line...), lineEnd...)
-		ends[n], n = len(out), n+1
+		lines[n].end, lines[n].owed, n = len(out), owed, n+1
 	}
 	if r.begin {
-		add("")
+		add("", nil)
 	}
 	if r.command != "" {
-		add(r.command)
-		add(askDone)
+		add(r.command, nil)
+		add(askDone, &w.done)
 	}
 	if r.query != "" {
-		add(r.query)
+		add(r.query, &w.data)
 	}
-	add(askError)
-	s.sw.out, first = out, ends[0]
+	add(askError, nil)
+	s.sw.out, first = out, lines[0].end
 	if s.sw.cfg.Gap <= 0 {
 		n, err := s.write(ctx, out, first, &w.a.receipt)
 		w.sent(n, r)
 		return err
 	}
-	from := 0
-	for _, to := range ends[:n] {
-		if err := s.pause(ctx, w); err != nil {
+	from, owed := 0, (*bool)(nil)
+	for _, l := range lines[:n] {
+		if err := s.pause(ctx, w, owed); err != nil {
 			return err
 		}
-		n, err := s.write(ctx, out[from:to], first, &w.a.receipt)
+		n, err := s.write(ctx, out[from:l.end], first, &w.a.receipt)
 		w.sent(n, r)
 		if err != nil {
 			return err
 		}
-		from, first = to, 0
+		from, first, owed = l.end, 0, l.owed
 	}
 	return nil
 }
@@ -197,11 +200,24 @@ func (w *waiting) sent(n int, r request) {
 	}
 }
 
-// pause waits until the next command may be sent. It reads meanwhile, as a
-// device may not take a command while nobody takes its reply to the last one.
-func (s *session) pause(ctx context.Context, w *waiting) error {
-	until := s.sw.said.Add(s.sw.cfg.Gap)
-	for s.now = time.Now(); s.now.Before(until); {
+// pause waits until the next command may be sent: Gap after the last one, or
+// after the reply to it. Only the reply says when a device has taken a command;
+// one that failed has none, so there is an end to waiting for it. It reads
+// meanwhile, as a device may not take a command while nobody takes its reply to
+// the last one.
+func (s *session) pause(ctx context.Context, w *waiting, owed *bool) error {
+	const most = 10 // times Gap
+	gap := s.sw.cfg.Gap
+	for s.now = time.Now(); ; {
+		until := s.sw.said.Add(gap)
+		if owed != nil && *owed {
+			until = s.sw.said.Add(most * gap)
+		} else if s.came.After(s.sw.said) {
+			until = s.came.Add(gap)
+		}
+		if !s.now.Before(until) {
+			return nil
+		}
 		if err := s.fill(ctx, until); err != nil && !errors.Is(err, errSilent) {
 			return err
 		}
@@ -209,7 +225,6 @@ func (s *session) pause(ctx context.Context, w *waiting) error {
 			return err
 		}
 	}
-	return nil
 }
 
 // replies takes the replies that have come, and reports whether they were the

@@ -25,10 +25,22 @@ func portList(ports []ocs.Port) string {
 	return string(tl1.AppendPorts(nil, ps))
 }
 
-// perPort sends a question about ports and calls line with each answer line
-// "<port>:<rest>".
+// perPort is eachPort for who has not the turn.
 func (sw *Switch) perPort(ctx context.Context, op, code string, ports []ocs.Port, line func(p ocs.Port, rest string) bool) (answer, error) {
-	a, err := sw.do(ctx, request{op: op, code: code, aid: portList(ports), again: true, read: true})
+	if !sw.d.has(code) {
+		return answer{}, sw.lacks(op)
+	}
+	if err := sw.take(ctx, op); err != nil {
+		return answer{}, err
+	}
+	defer sw.pass()
+	return sw.eachPort(ctx, op, code, ports, line)
+}
+
+// eachPort sends a question about ports and calls line with each answer line
+// "<port>:<rest>". Called with the turn.
+func (sw *Switch) eachPort(ctx context.Context, op, code string, ports []ocs.Port, line func(p ocs.Port, rest string) bool) (answer, error) {
+	a, err := sw.perform(ctx, request{op: op, code: code, aid: portList(ports), again: true, read: true})
 	if err != nil {
 		return a, err
 	}
@@ -42,10 +54,19 @@ func (sw *Switch) perPort(ctx context.Context, op, code string, ports []ocs.Port
 	return a, nil
 }
 
-// Power reads the monitors with one RTRV-PORT-POWER.
+// Power reads the monitors with one request. Of a Glimmerglass or Calient unit it
+// has the ports that show a power.
 func (sw *Switch) Power(ctx context.Context, ports ...ocs.Port) (ocs.PowerReading, error) {
+	if err := sw.take(ctx, opPower); err != nil {
+		return ocs.PowerReading{}, err
+	}
+	defer sw.pass()
+	return sw.d.power(ctx, ports)
+}
+
+func (d *polatis) power(ctx context.Context, ports []ocs.Port) (ocs.PowerReading, error) {
 	r := ocs.PowerReading{Ports: make(map[ocs.Port]ocs.DBm, len(ports))}
-	a, err := sw.perPort(ctx, "read power", "RTRV-PORT-POWER", ports, func(p ocs.Port, rest string) bool {
+	a, err := d.sw.eachPort(ctx, opPower, "RTRV-PORT-POWER", ports, func(p ocs.Port, rest string) bool {
 		x, ok := number(rest)
 		r.Ports[p] = ocs.DBm(x)
 		return ok
@@ -139,10 +160,19 @@ func (sw *Switch) SetShutters(ctx context.Context, closed bool, ports ...ocs.Por
 	return err
 }
 
-// Labels reads with one RTRV-PORT-LABEL.
+// Labels reads with one request. On a Calient or Glimmerglass unit labels can be
+// read only.
 func (sw *Switch) Labels(ctx context.Context, ports ...ocs.Port) (map[ocs.Port]string, error) {
+	if err := sw.take(ctx, opLabels); err != nil {
+		return nil, err
+	}
+	defer sw.pass()
+	return sw.d.labels(ctx, ports)
+}
+
+func (d *polatis) labels(ctx context.Context, ports []ocs.Port) (map[ocs.Port]string, error) {
 	labels := map[ocs.Port]string{}
-	_, err := sw.perPort(ctx, "read labels", "RTRV-PORT-LABEL", ports, func(p ocs.Port, rest string) bool {
+	_, err := d.sw.eachPort(ctx, opLabels, "RTRV-PORT-LABEL", ports, func(p ocs.Port, rest string) bool {
 		if rest != "" {
 			labels[p] = rest
 		}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -71,7 +71,7 @@ func TestNotify(t *testing.T) {
 		for i := range box.events {
 			box.events[i].Raw = strings.TrimLeft(box.events[i].Raw, "\r\n")
 		}
-		if !slices.Equal(box.events, want) {
+		if !reflect.DeepEqual(box.events, want) {
 			t.Errorf("got\n%+v, want\n%+v", box.events, want)
 		}
 		cancel(errEnough)

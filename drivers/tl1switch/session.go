@@ -30,6 +30,9 @@ type request struct {
 	again bool
 	// read is true when it changes nothing at all.
 	read bool
+	// long is true when the reply may come in several messages, each complete.
+	long  bool
+	after *longReply // that this request is the fence of
 }
 
 // answer is the complete reply to a request.
@@ -72,11 +75,12 @@ type session struct {
 	timer  *time.Timer
 	timing bool // timer is running
 	blocks []tl1.Message
-	first  time.Time // when blocks[0] began
-	owed   bool      // a request was given up, its reply may still come
-	stray  string    // the last reply that nobody waited for
-	tail   string    // an incomplete message, shortened; written by who may read
-	why    error     // it was us who closed
+	first  time.Time  // when blocks[0] began
+	owed   bool       // a request was given up, its reply may still come
+	stray  string     // the last reply that nobody waited for
+	long   *longReply // to the last request, if it was a long one or the fence of one
+	tail   string     // an incomplete message, shortened; written by who may read
+	why    error      // it was us who closed
 }
 
 // arc is what a session was told about autonomous messages.
@@ -370,6 +374,9 @@ func (s *session) take(m tl1.Message, first, now time.Time) bool {
 	// A device that could not read the tag says 0. That is for the one who
 	// waits unless it may be for one who no longer does.
 	lostTag := (m.CTAG == "0" || m.CTAG == "") && m.Completion == tl1.DENY && !s.owed
+	if s.long != nil && s.long.add(m, s.ctag, now) {
+		return false
+	}
 	if s.ctag == "" || m.CTAG != s.ctag && !lostTag {
 		s.stray = string(m.Raw)
 		return false
@@ -407,7 +414,7 @@ func (s *session) exchange(ctx context.Context, r request) (answer, error) {
 
 	s.sw.sent(shown)
 	now := time.Now()
-	s.await(ctag, now)
+	s.await(ctag, now, r)
 	n, err := s.send(ctx, out, now, &a.receipt)
 	if n > 0 {
 		a.receipt.Requests = 1
@@ -425,7 +432,7 @@ func (s *session) exchange(ctx context.Context, r request) (answer, error) {
 		err = errors.New("put off by the device, the result is not known")
 	default:
 		if err = a.msg.Err(); err == nil {
-			return a, nil
+			return a, s.fence(ctx, r, &a)
 		}
 		err = s.sw.classify(err)
 	}
@@ -433,7 +440,7 @@ func (s *session) exchange(ctx context.Context, r request) (answer, error) {
 }
 
 // await makes the session expect the reply to a request.
-func (s *session) await(ctag string, now time.Time) {
+func (s *session) await(ctag string, now time.Time, r request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select { // a reply that came when its waiter had given up
@@ -441,6 +448,10 @@ func (s *session) await(ctag string, now time.Time) {
 	default:
 	}
 	s.ctag, s.since, s.blocks, s.stray = ctag, now, nil, ""
+	s.long = r.after
+	if r.long && s.sw.d.fenced() {
+		s.long = &longReply{ctag: ctag}
+	}
 	if !s.timing {
 		s.timing = true
 		s.timer.Reset(s.sw.cfg.Timeout)
@@ -619,6 +630,8 @@ func (sw *Switch) classify(err error) error {
 		kind = ocs.ErrConflict
 	case strings.Contains(text, "invalid oxc port"):
 		kind = errBadPort
+	case sw.cfg.Dialect == Glimmerglass && strings.Contains(text, "locked"):
+		kind = ocs.ErrInterlock
 	}
 	return &denial{e, kind}
 }

@@ -27,10 +27,22 @@ type Config struct {
 	User     string // default "admin"
 	Password secret.Secret
 
+	// Dialect is what the device speaks; "" is [Polatis].
+	Dialect Dialect
+	// TwoStep says whether a new cross-connect has to be activated ([Calient] only);
+	// by default the driver finds out.
+	TwoStep TwoStep
+	// Group is the group that cross-connects are made in ([Calient] only); default
+	// User.
+	Group string
+	// Async makes the device acknowledge a change before the light has settled
+	// ([Glimmerglass] only).
+	Async bool
+
 	// Timeout is how long one reply may take, 0 means DefaultTimeout. A
 	// context that ends earlier counts, too.
 	Timeout time.Duration
-	// MaxPairs is the largest number of cross-connects in one ENT-PATCH; 0 is
+	// MaxPairs is the largest number of cross-connects in one request; 0 is
 	// no limit. A larger change takes several requests and is no longer
 	// one operation of the device.
 	MaxPairs int
@@ -50,7 +62,8 @@ const (
 )
 
 // Switch is a TL1 switch. It implements [ocs.Switch], [ocs.PowerMeter],
-// [ocs.Shutter], [ocs.Labeler], [ocs.Notifier] and [ocs.Restarter].
+// [ocs.Shutter], [ocs.Labeler], [ocs.Notifier] and [ocs.Restarter]; what the device has
+// no command for returns an error that matches [ocs.ErrNotSupported].
 type Switch struct {
 	cfg     Config
 	hide    hider
@@ -60,10 +73,9 @@ type Switch struct {
 	turn chan struct{} // holds one token; who has it may use what follows
 	s    *session      // nil when not connected
 	id   *ocs.Identity
-	// refusesTakeover is learned: the device denies a busy port.
-	refusesTakeover bool
-	ctag            int
-	out             []byte
+	d    dialect
+	ctag int
+	out  []byte
 
 	life context.Context // ends with Close
 	end  context.CancelFunc
@@ -94,13 +106,23 @@ func Open(ctx context.Context, cfg Config) (*Switch, error) {
 	if cfg.Timeout <= 0 {
 		cfg.Timeout = DefaultTimeout
 	}
+	if cfg.Group == "" {
+		cfg.Group = cfg.User
+	}
 	sw := &Switch{cfg: cfg, hide: newHider(cfg.Password.Reveal()), turn: make(chan struct{}, 1)}
+	var err error
+	if sw.d, err = newDialect(sw); err != nil {
+		return nil, err
+	}
 	sw.life, sw.end = context.WithCancel(context.Background())
 	sw.turn <- struct{}{}
 	defer sw.pass()
 	if err := sw.connect(ctx); err != nil {
 		sw.end()
 		return nil, err
+	}
+	if idle := sw.d.keepAlive(); idle > 0 {
+		go sw.keepAlive(idle)
 	}
 	return sw, nil
 }
@@ -185,7 +207,7 @@ func (sw *Switch) login(ctx context.Context, s *session) error {
 	}
 	s.told = nothing
 	err = sw.inhibit(ctx, s)
-	if errors.As(err, &refused) {
+	if errors.As(err, &refused) || errors.Is(err, ocs.ErrNotSupported) {
 		// A device that does not know how is left alone: autonomous messages
 		// are routed apart in any case.
 		return nil
@@ -203,6 +225,12 @@ func (sw *Switch) inhibit(ctx context.Context, s *session) error {
 	if s.told == want {
 		return nil
 	}
+	if !sw.d.has(r.code) {
+		if want == allowed {
+			return sw.lacks(r.op)
+		}
+		return nil
+	}
 	_, err := s.exchange(ctx, r)
 	if err == nil {
 		s.told = want
@@ -212,6 +240,9 @@ func (sw *Switch) inhibit(ctx context.Context, s *session) error {
 
 // do sends a request, with a new session or login when that is needed and safe.
 func (sw *Switch) do(ctx context.Context, r request) (answer, error) {
+	if !sw.d.has(r.code) {
+		return answer{}, sw.lacks(r.op)
+	}
 	if err := sw.take(ctx, r.op); err != nil {
 		return answer{}, err
 	}
@@ -265,97 +296,65 @@ func (sw *Switch) Close() error {
 }
 
 // Identify returns what the device says of itself. It is asked until it has
-// told its size, then no more. Not every device knows every question, but one
-// that refuses all of them is an error.
+// told its size, then no more.
 func (sw *Switch) Identify(ctx context.Context) (ocs.Identity, error) {
-	const op = "identify"
-	if err := sw.take(ctx, op); err != nil {
+	if err := sw.take(ctx, opIdentify); err != nil {
 		return ocs.Identity{}, err
 	}
 	defer sw.pass()
+	return sw.identify(ctx)
+}
+
+func (sw *Switch) identify(ctx context.Context) (ocs.Identity, error) {
 	if sw.id != nil {
 		return *sw.id, nil
 	}
-	var said [3]string
-	var refusals []error
-	for i, r := range [...]request{
-		{code: "RTRV-NETYPE"},
-		{code: "RTRV-INV", aid: "OCS"},
-		{code: "RTRV-EQPT", aid: "SYSTEM", blocks: []string{"", "PARAMETER=SIZE"}},
-	} {
-		r.op, r.again, r.read = op, true, true
-		a, err := sw.perform(ctx, r)
-		var refused *tl1.Error
-		switch {
-		case errors.As(err, &refused):
-			refusals = append(refusals, err)
-		case err != nil:
-			return ocs.Identity{}, err
-		}
-		said[i] = strings.Join(a.msg.Text, "\n")
-	}
-	if len(refusals) == len(said) {
-		return ocs.Identity{}, refusals[0]
-	}
-	var id ocs.Identity
-	if f := strings.Split(said[0], ","); len(f) == 4 {
-		id.Vendor, id.Model, id.Firmware = f[0], f[1], f[3]
-	}
-	id.Serial = keyword(said[1], "SN=")
-	var err error
-	if id.Geometry, err = ocs.ParseGeometry(keyword(said[2], "SYSTEM:SIZE=")); err != nil {
-		id.Geometry = geometryOf(id.Model)
-	}
-	if id.Geometry.Known() {
+	id, err := sw.d.identify(ctx)
+	if err == nil && id.Geometry.Known() {
 		sw.id = &id
 	}
-	return id, nil
+	return id, err
 }
 
-// keyword returns the word that follows key in text.
-func keyword(text, key string) string {
-	_, rest, _ := strings.Cut(text, key)
-	if i := strings.IndexAny(rest, ", \"\r\n"); i >= 0 {
-		rest = rest[:i]
-	}
-	return rest
-}
-
-// geometryOf reads the size out of a product code such as
-// N-VST-192x192-LU1-DMHNV-801.
-func geometryOf(product string) ocs.Geometry {
-	for part := range strings.SplitSeq(product, "-") {
-		if g, err := ocs.ParseGeometry(part); err == nil {
-			return g
-		}
-	}
-	return ocs.Geometry{}
-}
-
-// CrossConnects returns what the device holds.
+// CrossConnects returns what the device holds. Circuits that it lists as failed
+// are not among them: they carry no light.
 func (sw *Switch) CrossConnects(ctx context.Context) (ocs.Map, error) {
-	const op = "read cross-connects"
-	a, err := sw.do(ctx, request{op: op, code: "RTRV-PATCH", again: true, read: true})
-	if err != nil {
+	if err := sw.take(ctx, opRead); err != nil {
 		return ocs.Map{}, err
 	}
-	ccs := make([]ocs.CrossConnect, 0, len(a.msg.Text))
-	for _, line := range a.msg.Text {
-		in, out, two := strings.Cut(line, ",")
-		if out = strings.TrimSpace(out); two && (out == "" || out == "0") {
-			continue // how a port without a cross-connect may be shown
-		}
-		i, err1 := parsePort(in)
-		o, err2 := parsePort(out)
-		if err1 != nil || err2 != nil {
-			return ocs.Map{}, sw.garbled(op, a, line)
-		}
-		ccs = append(ccs, ocs.CrossConnect{Ingress: i, Egress: o})
+	defer sw.pass()
+	return sw.d.crossConnects(ctx)
+}
+
+// Apply carries out a change; see [ocs.Switch]. How many requests that takes
+// depends on the dialect, see the package documentation.
+func (sw *Switch) Apply(ctx context.Context, c ocs.Change) (ocs.Receipt, error) {
+	if c.Empty() {
+		return ocs.Receipt{}, nil
 	}
-	m, err := ocs.NewMap(ccs...)
+	if err := sw.take(ctx, opChange); err != nil {
+		return ocs.Receipt{}, err
+	}
+	defer sw.pass()
+	w := work{sw: sw}
+	err := sw.d.apply(ctx, &w, c)
+	return w.total, err
+}
+
+// What is done, for messages.
+const (
+	opIdentify = "identify"
+	opRead     = "read cross-connects"
+	opChange   = "change circuits"
+	opPower    = "read power"
+	opLabels   = "read labels"
+)
+
+// mapOf makes a map of what a reply listed.
+func (sw *Switch) mapOf(a answer, m ocs.Map, err error) (ocs.Map, error) {
 	if err != nil {
 		// Not wrapped: nobody asked for anything that could be a conflict.
-		return m, sw.fail(op, "", string(a.msg.Raw), fmt.Errorf("the device contradicts itself: %v", err))
+		return m, sw.fail(opRead, "", string(a.msg.Raw), fmt.Errorf("the device contradicts itself: %v", err))
 	}
 	return m, nil
 }
@@ -371,108 +370,4 @@ func parsePort(s string) (ocs.Port, error) {
 // garbled is the error for a line of a reply that cannot be understood.
 func (sw *Switch) garbled(op string, a answer, line string) error {
 	return sw.fail(op, "", string(a.msg.Raw), fmt.Errorf("cannot understand %.60q in the reply", sw.hide.text(line)))
-}
-
-// Apply sends at most one DLT-PATCH, for what is removed and not replaced, and
-// then one ENT-PATCH (more with Config.MaxPairs). See [ocs.Switch].
-func (sw *Switch) Apply(ctx context.Context, c ocs.Change) (ocs.Receipt, error) {
-	const op = "change circuits"
-	var total ocs.Receipt
-	if c.Empty() {
-		return total, nil
-	}
-	if err := sw.take(ctx, op); err != nil {
-		return total, err
-	}
-	defer sw.pass()
-	send := func(code, aid string) error {
-		a, err := sw.perform(ctx, request{op: op, code: code, aid: aid, again: true})
-		if n := a.receipt.Requests; n > 0 {
-			a.receipt.Requests += total.Requests
-			total = a.receipt
-		}
-		return err
-	}
-	gone := c.Remove
-	if !sw.refusesTakeover {
-		gone = unreplaced(c)
-	}
-	if gone.Len() > 0 {
-		if err := send("DLT-PATCH", ingresses(gone)); err != nil {
-			return total, err
-		}
-	}
-	add := c.Add.Slice()
-	size := len(add)
-	if sw.cfg.MaxPairs > 0 {
-		size = sw.cfg.MaxPairs
-	}
-	for len(add) > 0 {
-		pairs := add[:min(size, len(add))]
-		err := send("ENT-PATCH", pairList(pairs))
-		if errors.Is(err, ocs.ErrConflict) && gone.Len() < c.Remove.Len() {
-			if err := send("DLT-PATCH", ingresses(c.Remove.Minus(gone))); err != nil {
-				return total, err
-			}
-			gone = c.Remove
-			if err = send("ENT-PATCH", pairList(pairs)); err == nil {
-				sw.refusesTakeover = true
-			}
-		}
-		if err != nil {
-			return total, err
-		}
-		add = add[len(pairs):]
-	}
-	return total, nil
-}
-
-// unreplaced returns what of c.Remove does not go by itself when c.Add takes
-// over its ports. On single-sided devices a port may take the other role.
-func unreplaced(c ocs.Change) ocs.Map {
-	var top ocs.Port
-	for a := range c.Add.All() {
-		top = max(top, a.Ingress, a.Egress)
-	}
-	taken := make([]bool, top+1)
-	for a := range c.Add.All() {
-		taken[a.Ingress], taken[a.Egress] = true, true
-	}
-	goes := func(p ocs.Port) bool { return p <= top && taken[p] }
-	var ccs []ocs.CrossConnect
-	for r := range c.Remove.All() {
-		if !goes(r.Ingress) && !goes(r.Egress) {
-			ccs = append(ccs, r)
-		}
-	}
-	return ocs.MustMap(ccs...) // a part of a Map
-}
-
-// ingresses is the AID of DLT-PATCH.
-func ingresses(m ocs.Map) string {
-	var aid []byte
-	for i, c := range m.Slice() {
-		aid = appendPort(aid, i, c.Ingress)
-	}
-	return string(aid)
-}
-
-// pairList is the AID of ENT-PATCH: two lists, paired by position.
-func pairList(ccs []ocs.CrossConnect) string {
-	aid := make([]byte, 0, 12*len(ccs)) // two ports of five digits
-	for i, c := range ccs {
-		aid = appendPort(aid, i, c.Ingress)
-	}
-	aid = append(aid, ',')
-	for i, c := range ccs {
-		aid = appendPort(aid, i, c.Egress)
-	}
-	return string(aid)
-}
-
-func appendPort(aid []byte, i int, p ocs.Port) []byte {
-	if i > 0 {
-		aid = append(aid, '&')
-	}
-	return strconv.AppendUint(aid, uint64(p), 10)
 }

@@ -14,10 +14,35 @@ type command struct {
 	run  func(ss *session, c *tl1.Command) (reply, *denial)
 }
 
-var commands = map[string]command{
+// dialect is what differs between kinds of TL1 beside the way in which a reply is
+// cut and decorated, which the personality says.
+type dialect struct {
+	commands  map[string]command
+	nullCTAG  bool   // a command may come without a CTAG, and is answered with nullTag
+	marksLast bool   // each block of a long reply but the last ends with > in the place of ;
+	plainEcho bool   // the echo is as typed in a terminal, and a password is not echoed
+	noLogin   string // before login
+	badLogin  string // of a user or password
+	unknown   string // of a verb
+}
+
+var polatis = dialect{commands: polatisCommands, noLogin: "Not logged in", badLogin: "Permission denied", unknown: "Unknown command %.40s"}
+
+// dialectOf returns the dialect of a device.
+func dialectOf(p *emulator.Personality) *dialect {
+	switch p.TL1.Dialect {
+	case emulator.CalientTL1:
+		return &calient
+	case emulator.GlimmerglassTL1:
+		return &glimmerglass
+	}
+	return &polatis
+}
+
+var polatisCommands = map[string]command{
 	"ACT-USER":  {"", (*session).actUser},
 	"CANC-USER": {emulator.Viewer, (*session).cancUser},
-	"RTRV-HDR":  {emulator.Viewer, func(*session, *tl1.Command) (reply, *denial) { return reply{}, nil }},
+	"RTRV-HDR":  {emulator.Viewer, nothing},
 
 	"ENT-PATCH":  {emulator.Operator, (*session).entPatch},
 	"DLT-PATCH":  {emulator.Operator, (*session).dltPatch},
@@ -83,16 +108,16 @@ func (ss *session) dispatch(c *tl1.Command) (reply, *denial) {
 	if err := ss.checkTID(c); err != nil {
 		return reply{}, err
 	}
-	if !validCTAG(strings.TrimSpace(c.CTAG.Raw)) {
+	if ctag := strings.TrimSpace(c.CTAG.Raw); !validCTAG(ctag) && (ctag != "" || !ss.dialect.nullCTAG) {
 		return reply{}, badField(tl1.IICT, c.CTAG.Offset)
 	}
 	user, group := ss.who()
-	cmd, known := commands[c.Code]
+	cmd, known := ss.dialect.commands[c.Code]
 	switch {
 	case user == "" && (!known || cmd.need != ""):
-		return reply{}, deny(tl1.PLNA, "Not logged in")
+		return reply{}, deny(tl1.PLNA, "%s", ss.dialect.noLogin)
 	case !known:
-		return reply{}, deny(tl1.IICM, "Unknown command %.40s", c.Code)
+		return reply{}, deny(tl1.IICM, ss.dialect.unknown, c.Code)
 	case rank[group] >= rank[cmd.need]:
 		return cmd.run(ss, c)
 	case c.Code == "RTRV-USER-SECU":
@@ -102,6 +127,8 @@ func (ss *session) dispatch(c *tl1.Command) (reply, *denial) {
 	}
 	return reply{}, permissionDenied()
 }
+
+func nothing(*session, *tl1.Command) (reply, *denial) { return reply{}, nil }
 
 func permissionDenied() *denial { return deny(tl1.PICC, "Permission denied") }
 

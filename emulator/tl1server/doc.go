@@ -1,6 +1,7 @@
 // Package tl1server is the TL1 front end of an emulated switch: the dialect of
 // Polatis network interface cards, with their command set, error codes, texts
-// and parse-error offsets as far as they are publicly known.
+// and parse-error offsets as far as they are publicly known, or that of Calient
+// S-series or Glimmerglass units, as the personality says.
 //
 //	srv := &tl1server.Server{Device: dev}
 //	l, err := net.Listen("tcp", "127.0.0.1:3082")
@@ -78,4 +79,47 @@
 //   - A session too many, or during a reboot, is accepted and closed.
 //   - A session keeps the rights that it logged in with when its account is
 //     changed. The last administrator cannot be removed (SROF).
+//
+// # Calient and Glimmerglass
+//
+// What is published are the commands, the form of their replies and a few words of
+// refusals. The personality has: prompt, echo, greet, block, notice, two_step, shelf and slot,
+// fail, locks, and busy. Decided for both:
+//
+//   - A command without a CTAG is answered with CTAG 0; before login the text is "Login Not
+//     Active" (PLNA). Refusals say "Invalid" or "Failed", which clients look for; the
+//     codes are those of GR-831.
+//   - A busy port is denied with IDNC and "in use by" where the personality denies.
+//   - A port that is named in fail is dark, and its connections are listed as failed.
+//     That they were made is acknowledged with COMPLD.
+//   - No autonomous messages of theirs are known; set quiet.
+//   - The table of connections with names and owners is kept in the device's notes, beside the
+//     cross-connects. What it does not know is shown as a one-way connection without an owner.
+//   - There are no INIT-SYS, users, clock, shutters or labels: IICM.
+//
+// Calient:
+//
+//   - A login gives "USER:USER,N" with N 1 to 3 for VIEW, USER and ADMIN.
+//   - A block of a long reply ends with ; like the last, and has no prompt behind it.
+//   - A connection that is entered and not activated keeps its ports busy, is listed with
+//     OC=FAIL and has CONNSTATE NONE. ACT-CRS of an active one completes; CANC-CRS of one that
+//     is not is denied with SNVS, and so is DLT-CRS of an active one with two_step.
+//   - The connection is found in the first, second or third place of block 1, which public
+//     clients use each. RTRV-CRS of a name that is not there completes without a line.
+//   - ENT-CRS of what is there already is denied as in use. A name has letters, digits and
+//     -_.> and 64 characters at most; it must be new.
+//   - The bulk commands are unknown (IICM), as their syntax is not published.
+//
+// Glimmerglass:
+//
+//   - With greet the prompt comes before the first command. The echo is that of a
+//     terminal: no line end before the reply, and none at all of ACT-USER.
+//   - A block ends with > and the prompt. Names are IN1, OUT1 or the label; CONNNAME is the
+//     name of the input, CONNLOCKUSER who made or has locked the connection.
+//   - RTRV-CRS-FIBER lists a connection once, where the first of its ports is in the list.
+//     RTRV-PORT-POWER gives "GGN:PORTID=N,PORTNAME=X,POWER=P".
+//   - OPMODE=sync acknowledges when the light has settled, async at once; without it as the
+//     personality says. ENT-CRS-FIBER of what is there already completes.
+//   - A connection that is locked by another is denied with SNVS and "is locked by".
+//   - ED-PARAM knows PowerMonitoringPeriod, 1 to 3600, and nothing follows from it.
 package tl1server

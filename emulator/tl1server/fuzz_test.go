@@ -170,3 +170,103 @@ func expand(t *testing.T, list string) (ps []ocs.Port) {
 	}
 	return ps
 }
+
+// FuzzDialects is FuzzSession for the other dialects: the output must be TL1, and
+// what the session lists last must be what the matrix holds.
+func FuzzDialects(f *testing.F) {
+	for i, pattern := range []string{"calient*", "calient-two*", "glimmerglass*"} {
+		files, _ := filepath.Glob("testdata/golden/" + pattern + ".txt")
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				f.Fatal(err)
+			}
+			var session strings.Builder
+			for _, line := range strings.Split(string(text), "\n") {
+				if command, ok := strings.CutPrefix(line, "C> "); ok {
+					session.WriteString(command)
+				}
+			}
+			f.Add(uint8(i), []byte(session.String()))
+		}
+	}
+	changes := []func(*emulator.Personality){calientLike, calientTwoStep, glimmerglassLike}
+	f.Fuzz(func(t *testing.T, which uint8, data []byte) {
+		p := personality()
+		changes[int(which)%len(changes)](&p)
+		p.Switching, p.TL1.Block, p.TL1.Echo = emulator.Switching{Ack: emulator.AckBefore}, 150, false
+		synctest.Test(t, func(t *testing.T) {
+			s := newServer(t, p)
+			ours, theirs := net.Pipe()
+			go s.ServeConn(t.Context(), theirs)
+			var out []byte
+			read := make(chan struct{})
+			go func() {
+				defer close(read)
+				out, _ = io.ReadAll(ours)
+			}()
+			io.WriteString(ours, "ACT-USER::admin:1::root;")
+			ours.Write(data)
+			// Whatever came before is ended, logged in or not.
+			io.WriteString(ours, "\r\n;ACT-USER::admin:1::root;RTRV-CRS:::theVeryLast::ALL;RTRV-CRS-FIBER::all:theVeryLast;")
+			synctest.Wait()
+			ours.Close()
+			<-read
+			checkListed(t, s.Device.CrossConnects(), out)
+		})
+	})
+}
+
+// checkListed reads what the last replies of a session list, in either dialect.
+func checkListed(t *testing.T, got ocs.Map, received []byte) {
+	var d tl1.Decoder
+	d.Feed(received)
+	var ccs []ocs.CrossConnect
+	number := func(s string, names []string, base int) ocs.Port {
+		if i := slices.Index(names, s); i >= 0 {
+			return ocs.Port(base + i + 1)
+		}
+		n, err := strconv.Atoi(s)
+		if err != nil || n%10000 < 0 || n%10000 > 4 {
+			t.Fatalf("port %q in %q", s, received)
+		}
+		if n%10000 == 0 {
+			return 0
+		}
+		return ocs.Port(base + n%10000)
+	}
+	names := []string{"1.1.1", "1.1.2", "1.2.1", "1.2.2"}
+	for {
+		m, ok, err := d.Next()
+		if !ok {
+			break
+		}
+		if err != nil {
+			t.Fatalf("%v in %q", err, received)
+		}
+		if m.CTAG != "theVeryLast" || m.Completion != tl1.COMPLD {
+			continue
+		}
+		for _, line := range m.Text {
+			v := map[string]string{}
+			for _, p := range strings.FieldsFunc(line, func(c rune) bool { return c == ',' || c == ':' }) {
+				k, x, _ := strings.Cut(p, "=")
+				v[k] = x
+			}
+			cc := ocs.CrossConnect{Ingress: number(v["SRCPORT"]+v["IPORTID"], names, 0), Egress: number(v["DSTPORT"]+v["OPORTID"], names, 4)}
+			if v["OC"] == "FAIL" || cc.Ingress == 0 || cc.Egress == 0 {
+				continue
+			}
+			ccs = append(ccs, cc)
+			if v["CONNTYPE"] == "2WAY" && cc.Ingress != cc.Egress-4 {
+				ccs = append(ccs, ocs.CrossConnect{Ingress: cc.Egress - 4, Egress: cc.Ingress + 4})
+			}
+		}
+	}
+	if d.Pending() {
+		t.Fatalf("the output ends within a message: %q", received)
+	}
+	if want, err := ocs.NewMap(ccs...); err != nil || !got.Equal(want) {
+		t.Fatalf("the matrix holds %v, the session lists %v, %v\n%q", got, want, err, received)
+	}
+}

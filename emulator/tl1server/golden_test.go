@@ -34,6 +34,32 @@ var personalities = map[string]func(*emulator.Personality){
 	"egressOnly": func(p *emulator.Personality) { p.Monitors.Sides = emulator.MonitorsEgress },
 	"noMonitors": func(p *emulator.Personality) { p.Monitors.Sides = emulator.MonitorsNone },
 	"cc":         func(p *emulator.Personality) { p.Size = "8xCC" },
+
+	"calient": calientLike, "calientTwoStep": calientTwoStep, "glimmerglass": glimmerglassLike,
+	"fail":       func(p *emulator.Personality) { p.TL1.Fail = []uint32{4} },
+	"takeover":   func(p *emulator.Personality) { p.Control.Busy = emulator.Takeover },
+	"lock":       func(p *emulator.Personality) { p.TL1.Locks = []emulator.TL1Lock{{Port: 3, User: "user"}} },
+	"smallBlock": func(p *emulator.Personality) { p.TL1.Block = 300 },
+}
+
+// calientLike is an S320 with four ports, the monitors of which do not err.
+func calientLike(p *emulator.Personality) {
+	p.Vendor, p.Product, p.Firmware, p.Size = "Calient", "S320", "6.0-3", "4x4"
+	p.Optics.LossSpread, p.Optics.LaunchSpread, p.Monitors.Accuracy, p.Monitors.Noise = 0, 0, 0, 0
+	p.Control.Busy, p.Speaks = emulator.Deny, []emulator.Protocol{emulator.SpeaksTL1}
+	p.TL1 = emulator.TL1{SID: "CALIENT01TS", Dialect: emulator.CalientTL1, Prompt: "\r\nagent>", Quiet: true, Notice: "NOTICE This is a private computer system."}
+}
+
+func calientTwoStep(p *emulator.Personality) {
+	calientLike(p)
+	p.Product, p.TL1.TwoStep, p.TL1.Shelf, p.TL1.Slot = "S162", true, 2, 2
+}
+
+// glimmerglassLike is a unit of four inputs and outputs.
+func glimmerglassLike(p *emulator.Personality) {
+	calientLike(p)
+	p.Vendor, p.Product, p.Firmware, p.Optics.Launch = "Glimmerglass", "System100", "5.0.1", -12.05
+	p.TL1 = emulator.TL1{SID: "BD0472", Dialect: emulator.GlimmerglassTL1, Prompt: "\r\n<", Echo: true, Greet: true, Quiet: true, Block: 4096}
 }
 
 // TestGolden plays the sessions in testdata/golden. A line is

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/ocslab/ocslab/emulator"
+	"github.com/ocslab/ocslab/ocs"
 )
 
 // Server speaks TL1 for a device. Set the fields before the first use; the
@@ -17,6 +18,9 @@ type Server struct {
 
 	mu       sync.Mutex // guards sessions
 	sessions int
+
+	books sync.Mutex // held while the table of connections is read and changed
+	dim   sync.Once  // darkens the ports whose connections fail
 }
 
 // Serve accepts sessions on l until ctx ends; see [emulator.Serve].
@@ -41,6 +45,7 @@ func (s *Server) ServeSession(ctx context.Context, conn io.ReadWriteCloser, clie
 		return
 	}
 	defer s.leave()
+	s.dim.Do(func() { s.Device.Unlight(portsOf(s.Device.Personality().TL1.Fail)...) })
 	ss := newSession(s, conn, end)
 	user := client.User
 	client.Protocol, client.User = "TL1", ""
@@ -58,6 +63,14 @@ func (s *Server) ServeSession(ctx context.Context, conn io.ReadWriteCloser, clie
 		ss.login(user, group)
 	}
 	ss.run(ctx)
+}
+
+func portsOf(ns []uint32) []ocs.Port {
+	ps := make([]ocs.Port, len(ns))
+	for i, n := range ns {
+		ps[i] = ocs.Port(n)
+	}
+	return ps
 }
 
 // enter counts a session in, unless there are too many.

@@ -1,7 +1,6 @@
 package tl1server
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +21,7 @@ import (
 type session struct {
 	srv       *Server
 	dev       *emulator.Device
+	dialect   *dialect
 	conn      io.ReadWriteCloser
 	end       context.CancelFunc // closes conn
 	me        *emulator.Session
@@ -56,7 +56,7 @@ func (l lock) Unlock() { <-l }
 func newSession(s *Server, conn io.ReadWriteCloser, end context.CancelFunc) *session {
 	p := s.Device.Personality()
 	return &session{
-		srv: s, dev: s.Device, conn: conn, end: end, wire: make(lock, 1),
+		srv: s, dev: s.Device, dialect: dialectOf(p), conn: conn, end: end, wire: make(lock, 1),
 		style: tl1.Style{ShortLead: p.TL1.ShortLead, After: p.TL1.Prompt},
 	}
 }
@@ -68,6 +68,9 @@ func (ss *session) run(ctx context.Context) {
 	defer ss.logout()
 	var in tl1.CommandDecoder
 	buf := make([]byte, 4096)
+	if ss.dev.Personality().TL1.Greet && !ss.writeLocked([]byte(ss.style.After)) {
+		return
+	}
 	for {
 		n, err := ss.conn.Read(buf)
 		read := time.Now()
@@ -110,8 +113,9 @@ func (ss *session) handle(ctx context.Context, raw []byte, read time.Time) bool 
 	// to wait.
 	ss.wire.Lock()
 	defer ss.wire.Unlock()
-	if ss.dev.Personality().TL1.Echo {
-		ss.writeLocked(append(append([]byte(nil), raw...), ";\r\n"...))
+	ss.echoLocked(raw, c.Code)
+	if fault.Kind == emulator.FaultLose {
+		return true
 	}
 	var r reply
 	switch {
@@ -149,81 +153,6 @@ func (ss *session) refuse(ctx context.Context, err *denial) bool {
 	defer ss.wire.Unlock()
 	goOn, _ := ss.answerLocked(ctx, reply{err: err}, nullTag, emulator.Fault{})
 	return goOn
-}
-
-// reply is what a command comes to.
-type reply struct {
-	text   []string
-	err    *denial
-	op     emulator.Operation // of a command to the matrix, acknowledged when it says
-	reboot bool
-	login  func() // what the session is from this reply on
-}
-
-// denial is a refusal.
-type denial struct {
-	code tl1.Code
-	text string
-}
-
-// deny makes a refusal. What it quotes of the command is made printable.
-func deny(code tl1.Code, format string, args ...any) *denial {
-	return &denial{code, strings.Map(func(c rune) rune {
-		if c < ' ' || c > '~' {
-			return '?'
-		}
-		return c
-	}, fmt.Sprintf(format, args...))}
-}
-
-// nullTag answers a command that has no CTAG.
-const nullTag = "0"
-
-// answerLocked writes a reply, in the way of a fault if it has a kind. It reports
-// whether the session goes on, and whether the client was told the truth.
-func (ss *session) answerLocked(ctx context.Context, r reply, ctag string, f emulator.Fault) (goOn, told bool) {
-	if r.login != nil {
-		r.login()
-	}
-	if f.Kind == emulator.FaultTag {
-		ctag = "SOMEBODY"
-	}
-	m := tl1.Message{Kind: tl1.Response, CTAG: ctag, Completion: tl1.COMPLD, Text: r.text}
-	if r.err != nil {
-		m.Completion, m.Code, m.Text = tl1.DENY, string(r.err.code), nil
-		m.Comments = []string{r.err.text}
-	}
-	whole := ss.encodeLocked(m)
-	switch f.Kind {
-	case emulator.FaultHang:
-		return true, false
-	case emulator.FaultClose:
-		ss.writeLocked(whole[:len(whole)/2])
-		return false, false
-	case emulator.FaultFlood:
-		return ss.floodLocked(ctx, whole), false
-	case emulator.FaultTwice:
-		ss.writeLocked(whole)
-	}
-	ok := ss.writeLocked(whole)
-	return ok, ok && f.Kind != emulator.FaultTag
-}
-
-// encodeLocked returns m with its header in wire form, valid until the next
-// call.
-func (ss *session) encodeLocked(m tl1.Message) []byte {
-	now := ss.dev.Now()
-	if s := now.Unix(); s != ss.stamp {
-		ss.stamp, ss.date, ss.clock = s, now.Format("06-01-02"), now.Format("15:04:05")
-	}
-	m.SID, m.Date, m.Time = ss.dev.SID(), ss.date, ss.clock
-	ss.buf = tl1.AppendMessage(ss.buf[:0], m, ss.style)
-	return ss.buf
-}
-
-func (ss *session) writeLocked(p []byte) bool {
-	_, err := ss.conn.Write(p)
-	return err == nil
 }
 
 // report sends events as autonomous messages until the subscription ends.
@@ -382,14 +311,4 @@ func syntax(c *tl1.Command, err error) *denial {
 
 func badField(code tl1.Code, offset int) *denial {
 	return deny(code, "Parse error at offset %d in command", offset)
-}
-
-// floodLocked sends a reply that does not end.
-func (ss *session) floodLocked(ctx context.Context, whole []byte) bool {
-	ok := ss.writeLocked(whole[:bytes.LastIndexByte(whole, ';')])
-	line := bytes.Repeat([]byte("   \"0123456789\"\r\n"), 1024)
-	for sent := 0; sent < 10<<20 && ok && ctx.Err() == nil; sent += len(line) {
-		ok = ss.writeLocked(line)
-	}
-	return ok
 }

@@ -28,7 +28,7 @@ func (ss *session) actUser(c *tl1.Command) (reply, *denial) {
 	}
 	group, err := ss.dev.Login(name, password)
 	if err != nil {
-		return reply{}, permissionDenied()
+		return reply{}, deny(tl1.PICC, "%s", ss.dialect.badLogin)
 	}
 	return reply{login: func() { ss.login(name, group) }}, nil
 }
