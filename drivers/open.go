@@ -1,16 +1,16 @@
 package drivers
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"maps"
-	"net"
-	"net/url"
-	"slices"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/ocslab/ocslab/drivers/netconfswitch"
+	"github.com/ocslab/ocslab/drivers/scpiswitch"
 	"github.com/ocslab/ocslab/drivers/tl1switch"
 	"github.com/ocslab/ocslab/drivers/transport"
 	"github.com/ocslab/ocslab/internal/secret"
@@ -19,138 +19,95 @@ import (
 
 // Options are what a URL does not say.
 type Options struct {
-	Name     string // of the device in messages; default host:port
+	Name     string // of the device in messages; default its address
 	Password secret.Secret
 	Timeout  time.Duration // for one reply; 0 is the driver's default
+	Dir      string        // paths in the options of the URL are relative to it; default the working directory
 	// Trace, when set, is called with what is sent and received, one piece at a
 	// time, with secrets masked. It must not keep p nor call the switch.
 	Trace func(sent bool, p []byte)
 }
 
-// URLError is a URL that cannot be used. Its text never holds a password.
-type URLError struct {
-	URL    string // protocol and address only
-	Reason string
-}
+// A protocol is what is said, a carrier is what that travels on, and a scheme
+// is one of each.
+type (
+	optionChecks map[string]func(value string) (wrong string)
 
-// Error returns one sentence.
-func (e *URLError) Error() string { return fmt.Sprintf("switch URL %q: %s", e.URL, e.Reason) }
+	protocol struct {
+		options   optionChecks
+		subsystem string // of SSH
+		open      func(ctx context.Context, t Target, d transport.Dialer, opt Options) (ocs.Switch, error)
+	}
 
-// Target is a switch URL that has been understood.
-type Target struct {
-	Scheme, User, Host string // Host has its port
-	options            map[string]string
-}
+	carrier struct {
+		options optionChecks
+		dial    func(t Target, p protocol, opt Options) transport.Dialer
+	}
 
-// scheme is an entry of the table of protocols.
-type scheme struct {
-	port string // default
-	// options are the keys a query may have and what says why a value is
-	// wrong, "" if it is not.
-	options map[string]func(value string) string
-	open    func(ctx context.Context, t Target, opt Options) (ocs.Switch, error)
-}
+	scheme struct {
+		protocol
+		port    string // default
+		options optionChecks
+		dial    func(t Target, p protocol, opt Options) transport.Dialer
+		line    bool // a serial line, whose address is a path
+	}
+)
+
+var (
+	tl1 = protocol{
+		options: optionChecks{"max-pairs": positive, "dialect": word("polatis", "calient", "glimmerglass")},
+		open:    openTL1,
+	}
+	scpi    = protocol{options: optionChecks{"max-pairs": positive, "gap": duration}, open: openSCPI}
+	netconf = protocol{subsystem: "netconf", open: openNETCONF}
+
+	tcp = carrier{dial: func(t Target, _ protocol, _ Options) transport.Dialer { return transport.TCP{Addr: t.Host} }}
+	ssh = carrier{
+		options: optionChecks{
+			"hostkey": anything, "known-hosts": anything, "any-hostkey": yes,
+			"key": anything, "agent": yes, "legacy": anything,
+		},
+		dial: dialSSH,
+	}
+	tls = carrier{
+		options: optionChecks{"ca": anything, "cert": anything, "key": anything, "server-name": anything, "pin": anything},
+		dial:    dialTLS,
+	}
+	serial = carrier{
+		options: optionChecks{
+			"baud": positive, "data-bits": word("5", "6", "7", "8"),
+			"parity": word("none", "odd", "even", "mark", "space"), "stop-bits": word("1", "1.5", "2"),
+		},
+		dial: dialSerial,
+	}
+)
 
 var schemes = map[string]scheme{
-	"tl1": {port: "3082", options: map[string]func(string) string{"max-pairs": positive}, open: openTL1},
+	"tl1":         on(tl1, tcp, "3082"),
+	"tl1+ssh":     on(tl1, ssh, "6252"),
+	"tl1+serial":  onLine(tl1),
+	"scpi":        on(scpi, tcp, "5025"),
+	"scpi+serial": onLine(scpi),
+	"netconf":     on(netconf, ssh, "830"),
+	"netconf+tls": on(netconf, tls, "6513"),
 }
 
-func positive(value string) string {
-	if n, err := strconv.Atoi(value); err != nil || n < 1 {
-		return "want a number from 1"
+// dialectPorts are the default ports of TL1 dialects over TCP.
+var dialectPorts = map[string]string{"calient": "3083", "glimmerglass": "10034"}
+
+func on(p protocol, c carrier, port string) scheme {
+	options := maps.Clone(p.options)
+	if options == nil {
+		options = optionChecks{}
 	}
-	return ""
+	maps.Copy(options, c.options)
+	return scheme{protocol: p, port: port, options: options, dial: c.dial}
 }
 
-// IsURL reports whether s is meant as a URL rather than as a name.
-func IsURL(s string) bool { return strings.Contains(s, "://") }
-
-// Parse checks a URL without connecting. Errors are a *[URLError].
-func Parse(raw string) (Target, error) {
-	fail := func(format string, args ...any) (Target, error) {
-		return Target{}, &URLError{redact(raw), fmt.Sprintf(format, args...)}
-	}
-	u, err := url.Parse(raw)
-	if err != nil {
-		// Its text quotes the URL, and there may be a password in it.
-		return fail("cannot be read")
-	}
-	_, password := u.User.Password()
-	if password || strings.Contains(u.Opaque+u.Path+u.RawQuery+u.Fragment, "@") {
-		return fail("a password does not belong into a URL: use --password env:NAME or file:PATH, or password: in the lab file")
-	}
-	sc, known := schemes[u.Scheme]
-	switch {
-	case !known:
-		return fail("unknown protocol: want one of %s", list(schemes))
-	case u.Hostname() == "":
-		return fail("no host")
-	case u.Path != "" && u.Path != "/" || u.Fragment != "":
-		return fail("want nothing behind the address but ?options")
-	}
-	port := u.Port()
-	if port == "" {
-		port = sc.port
-	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return fail("the port is not one of 1 to 65535")
-	}
-	t := Target{u.Scheme, u.User.Username(), net.JoinHostPort(u.Hostname(), port), map[string]string{}}
-	query, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
-		return fail("the options cannot be read")
-	}
-	for key, values := range query {
-		check, known := sc.options[key]
-		switch {
-		case !known:
-			// Neither key nor value is shown: somebody may have tried to
-			// pass a password.
-			return fail("there is an unknown option: want %s", list(sc.options))
-		case len(values) > 1:
-			return fail("%s is there twice", key)
-		}
-		if wrong := check(values[0]); wrong != "" {
-			return fail("%s: %s", key, wrong)
-		}
-		t.options[key] = values[0]
-	}
-	return t, nil
-}
-
-func list[V any](m map[string]V) string { return strings.Join(slices.Sorted(maps.Keys(m)), ", ") }
-
-// redact leaves protocol and address of a URL, whether it can be read or not.
-func redact(raw string) string {
-	scheme, address, found := strings.Cut(raw, "://")
-	if found {
-		scheme += "://"
-	} else {
-		scheme, address = "", raw
-	}
-	// A password may have any character but is always before the last '@'.
-	user := ""
-	if i := strings.LastIndexByte(address, '@'); i >= 0 {
-		user, address = "***@", address[i+1:]
-	}
-	if i := strings.IndexAny(address, "/?#"); i >= 0 {
-		address = address[:i]
-	}
-	// What should be a port may be the password of who forgot the host.
-	if i := strings.LastIndexByte(address, ':'); i >= 0 && strings.Trim(address[i+1:], "0123456789]") != "" {
-		address = address[:i+1] + "***"
-	}
-	return scheme + user + address
-}
-
-// String returns the URL without user and options: what stays the same however
-// a device is spoken of.
-func (t Target) String() string { return t.Scheme + "://" + t.Host }
-
-// Loopback reports whether the address is one of this machine.
-func (t Target) Loopback() bool {
-	host, _, _ := net.SplitHostPort(t.Host)
-	return strings.EqualFold(host, "localhost") || net.ParseIP(host).IsLoopback()
+func onLine(p protocol) scheme {
+	s := on(p, serial, "")
+	s.line = true
+	return s
 }
 
 // Open connects to the switch at a URL. Errors are a *[URLError] or, from the
@@ -160,26 +117,92 @@ func Open(ctx context.Context, rawURL string, opt Options) (ocs.Switch, error) {
 	if err != nil {
 		return nil, err
 	}
-	if opt.Name == "" {
-		opt.Name = t.Host
-	}
-	return schemes[t.Scheme].open(ctx, t, opt)
+	opt.Name = cmp.Or(opt.Name, t.address())
+	sc := schemes[t.Scheme]
+	return sc.open(ctx, t, sc.dial(t, sc.protocol, opt), opt)
 }
 
-func openTL1(ctx context.Context, t Target, opt Options) (ocs.Switch, error) {
-	cfg := tl1switch.Config{
-		Dialer: transport.TCP{Addr: t.Host}, Device: opt.Name,
-		User: t.User, Password: opt.Password, Timeout: opt.Timeout,
+// opened makes the nil of a driver that could not be opened a nil Switch.
+func opened[T ocs.Switch](sw T, err error) (ocs.Switch, error) {
+	if err != nil {
+		return nil, err
 	}
-	if s, set := t.options["max-pairs"]; set {
-		cfg.MaxPairs, _ = strconv.Atoi(s) // Parse has checked it
+	return sw, nil
+}
+
+// number returns an option that Parse has checked; 0 if it is not set.
+func (t Target) number(key string) int {
+	n, _ := strconv.Atoi(t.options[key])
+	return n
+}
+
+// file returns an option that is a path.
+func (t Target) file(key string, opt Options) string {
+	path := t.options[key]
+	if path == "" || filepath.IsAbs(path) || strings.HasPrefix(path, "~/") {
+		return path
+	}
+	return filepath.Join(opt.Dir, path)
+}
+
+func dialSSH(t Target, p protocol, opt Options) transport.Dialer {
+	d := transport.SSH{
+		Addr: t.Host, User: cmp.Or(t.User, "admin"), Password: opt.Password,
+		KeyFile: t.file("key", opt), Agent: t.options["agent"] != "",
+		// A plus sign of base64 that nobody has escaped reads as a blank.
+		HostKey:    unblank(t.options["hostkey"]),
+		AnyHostKey: t.options["any-hostkey"] != "", Subsystem: p.subsystem,
+	}
+	if f := t.file("known-hosts", opt); f != "" {
+		d.KnownHosts = []string{f}
+	}
+	if l := t.options["legacy"]; l != "" {
+		d.Legacy = strings.Split(l, ",")
+	}
+	return d
+}
+
+// unblank puts back the plus signs of a fingerprint or key in base64.
+func unblank(key string) string {
+	kind, rest, found := strings.Cut(key, " ")
+	if found && (strings.HasPrefix(kind, "ssh-") || strings.HasPrefix(kind, "ecdsa-")) {
+		return kind + " " + strings.ReplaceAll(rest, " ", "+")
+	}
+	return strings.ReplaceAll(key, " ", "+")
+}
+
+func dialTLS(t Target, _ protocol, opt Options) transport.Dialer {
+	return transport.TLS{
+		Addr: t.Host, ServerName: t.options["server-name"], CAFile: t.file("ca", opt),
+		CertFile: t.file("cert", opt), KeyFile: t.file("key", opt), Pin: unblank(t.options["pin"]),
+	}
+}
+
+func dialSerial(t Target, _ protocol, _ Options) transport.Dialer {
+	return transport.Serial{
+		Path: t.Path, Baud: t.number("baud"), DataBits: t.number("data-bits"),
+		Parity: t.options["parity"], StopBits: t.options["stop-bits"],
+	}
+}
+
+func openTL1(ctx context.Context, t Target, d transport.Dialer, opt Options) (ocs.Switch, error) {
+	cfg := tl1switch.Config{
+		Dialer: d, Device: opt.Name, User: t.User, Password: opt.Password, Timeout: opt.Timeout,
+		MaxPairs: t.number("max-pairs"), Dialect: tl1switch.Dialect(t.options["dialect"]),
 	}
 	if opt.Trace != nil {
 		cfg.Trace = func(d tl1switch.Direction, p []byte) { opt.Trace(d == tl1switch.Sent, p) }
 	}
-	sw, err := tl1switch.Open(ctx, cfg)
-	if err != nil {
-		return nil, err // not a typed nil
-	}
-	return sw, nil
+	return opened(tl1switch.Open(ctx, cfg))
+}
+
+func openSCPI(ctx context.Context, t Target, d transport.Dialer, opt Options) (ocs.Switch, error) {
+	gap, _ := time.ParseDuration(t.options["gap"])
+	return opened(scpiswitch.Open(ctx, scpiswitch.Config{
+		Dialer: d, Device: opt.Name, Timeout: opt.Timeout, Gap: gap, MaxPairs: t.number("max-pairs"), Trace: opt.Trace,
+	}))
+}
+
+func openNETCONF(ctx context.Context, _ Target, d transport.Dialer, opt Options) (ocs.Switch, error) {
+	return opened(netconfswitch.Open(ctx, netconfswitch.Config{Dialer: d, Device: opt.Name, Timeout: opt.Timeout, Trace: opt.Trace}))
 }

@@ -17,15 +17,24 @@ import (
 
 func TestParse(t *testing.T) {
 	for url, want := range map[string]string{
-		"tl1://192.0.2.10":                   "tl1  192.0.2.10:3082",
-		"tl1://admin@192.0.2.10:4000":        "tl1 admin 192.0.2.10:4000",
-		"TL1://Lab%20User@Switch.example/":   "tl1 Lab User Switch.example:3082",
-		"tl1://[2001:db8::1]":                "tl1  [2001:db8::1]:3082",
-		"tl1://admin@[::1]:1":                "tl1 admin [::1]:1",
-		"tl1://[fe80::1%25eth0]:3082":        "tl1  [fe80::1%eth0]:3082",
-		"tl1://host:":                        "tl1  host:3082",
-		"tl1://host?max-pairs=64":            "tl1  host:3082",
-		"tl1://admin@host:65535?max-pairs=1": "tl1 admin host:65535",
+		"tl1://192.0.2.10":                                               "tl1  192.0.2.10:3082",
+		"tl1://admin@192.0.2.10:4000":                                    "tl1 admin 192.0.2.10:4000",
+		"TL1://Lab%20User@Switch.example/":                               "tl1 Lab User Switch.example:3082",
+		"tl1://[2001:db8::1]":                                            "tl1  [2001:db8::1]:3082",
+		"tl1://admin@[::1]:1":                                            "tl1 admin [::1]:1",
+		"tl1://[fe80::1%25eth0]:3082":                                    "tl1  [fe80::1%eth0]:3082",
+		"tl1://host:":                                                    "tl1  host:3082",
+		"tl1://host?max-pairs=64":                                        "tl1  host:3082",
+		"tl1://admin@host:65535?max-pairs=1":                             "tl1 admin host:65535",
+		"tl1://host?dialect=polatis":                                     "tl1  host:3082",
+		"tl1://host?dialect=calient":                                     "tl1  host:3083",
+		"tl1://host?dialect=glimmerglass":                                "tl1  host:10034",
+		"tl1://host:1?dialect=calient":                                   "tl1  host:1",
+		"tl1+ssh://lab@host?key=id&agent=yes&legacy=a,b&dialect=calient": "tl1+ssh lab host:6252",
+		"scpi://host?gap=50ms":                                           "scpi  host:5025",
+		"netconf://admin@host?hostkey=SHA256:a+b/c=":                     "netconf admin host:830",
+		"netconf://host?any-hostkey=yes":                                 "netconf  host:830",
+		"netconf+tls://host?ca=a.pem&pin=SHA256:00&server-name=x":        "netconf+tls  host:6513",
 	} {
 		got, err := drivers.Parse(url)
 		if text := got.Scheme + " " + got.User + " " + got.Host; err != nil || text != want {
@@ -38,6 +47,15 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s is not taken for a URL", url)
 		}
 	}
+	for url, want := range map[string]string{
+		"tl1+serial:///dev/ttyUSB0": "/dev/ttyUSB0",
+		"scpi+serial:///dev/serial/by-id/../x?baud=9600&parity=even&stop-bits=1.5&data-bits=7": "/dev/serial/x",
+	} {
+		got, err := drivers.Parse(url)
+		if err != nil || got.Path != want || got.Host != "" || got.String() != got.Scheme+"://"+want {
+			t.Errorf("%s: got %+v, %v", url, got, err)
+		}
+	}
 	if drivers.IsURL("rail0") {
 		t.Error("rail0 is taken for a URL")
 	}
@@ -48,9 +66,9 @@ func TestParse(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	const password = "a password does not belong into a URL: use --password env:NAME or file:PATH, or password: in the lab file"
 	for _, tt := range []struct{ url, shown, reason string }{
-		{"", "", "unknown protocol: want one of tl1"},
-		{"rail0", "rail0", "unknown protocol: want one of tl1"},
-		{"http://host", "http://host", "unknown protocol: want one of tl1"},
+		{"", "", "unknown protocol: want one of netconf, netconf+tls, scpi, scpi+serial, tl1, tl1+serial, tl1+ssh"},
+		{"rail0", "rail0", "unknown protocol: want one of netconf, netconf+tls, scpi, scpi+serial, tl1, tl1+serial, tl1+ssh"},
+		{"http://host", "http://host", "unknown protocol: want one of netconf, netconf+tls, scpi, scpi+serial, tl1, tl1+serial, tl1+ssh"},
 		{"tl1://", "tl1://", "no host"},
 		{"tl1://:3082", "tl1://:3082", "no host"},
 		{"tl1:host", "tl1:***", "no host"},
@@ -64,7 +82,17 @@ func TestParseRefuses(t *testing.T) {
 		{"tl1://host?max-pairs=", "tl1://host", "max-pairs: want a number from 1"},
 		{"tl1://host?max-pairs=1&max-pairs=2", "tl1://host", "max-pairs is there twice"},
 		{"tl1://host?a=%zz", "tl1://host", "the options cannot be read"},
-		{"tl1://host?timeout=1s", "tl1://host", "there is an unknown option: want max-pairs"},
+		{"tl1://host?timeout=1s", "tl1://host", "there is an unknown option: want dialect, max-pairs"},
+
+		{"tl1://host?dialect=klingon", "tl1://host", "dialect: want one of polatis, calient, glimmerglass"},
+		{"scpi://host?gap=soon", "scpi://host", "gap: want a time from 0s to 1m, such as 100ms"},
+		{"netconf://host?agent=no", "netconf://host", "agent: want yes, or leave it out"},
+		{"netconf://host?baud=1", "netconf://host", "there is an unknown option: want agent, any-hostkey, hostkey, key, known-hosts, legacy"},
+		{"tl1+serial://host/dev/x", "tl1+serial:///dev/x", "want the path of a serial line, as in tl1+serial:///dev/ttyUSB0, and no host"},
+		{"tl1+serial://", "tl1+serial://", "no serial line: want one as in tl1+serial:///dev/ttyUSB0"},
+		{"scpi+serial:///dev/x#y", "scpi+serial:///dev/x", "want nothing behind the path but ?options"},
+		{"scpi+serial:///dev/x?baud=fast", "scpi+serial:///dev/x", "baud: want a number from 1"},
+		{"tl1+serial://admin:hunter2@/dev/x", "tl1+serial://***@", password},
 
 		{"tl1://admin:hunter2@host", "tl1://***@host", password},
 		{"tl1://:hunter2@host", "tl1://***@host", password},
@@ -81,8 +109,8 @@ func TestParseRefuses(t *testing.T) {
 		{"tl1:admin:hunter2@host", "***@host", password},
 		{"admin:hunter2@host", "***@host", password},
 		{"tl1://admin:hunter2", "tl1://admin:***", "cannot be read"},
-		{"tl1://host?password=hunter2", "tl1://host", "there is an unknown option: want max-pairs"},
-		{"tl1://host?hunter2", "tl1://host", "there is an unknown option: want max-pairs"},
+		{"tl1://host?password=hunter2", "tl1://host", "there is an unknown option: want dialect, max-pairs"},
+		{"tl1://host?hunter2", "tl1://host", "there is an unknown option: want dialect, max-pairs"},
 		{"tl1://host?max-pairs=hunter2", "tl1://host", "max-pairs: want a number from 1"},
 		{"tl1://host#hunter2", "tl1://host", "want nothing behind the address but ?options"},
 	} {

@@ -1,91 +1,14 @@
 package lab
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
+	"slices"
+	"strings"
 
 	"github.com/ocslab/ocslab/emulator"
-	"github.com/ocslab/ocslab/emulator/tl1server"
 	"github.com/ocslab/ocslab/ocs"
 )
-
-// Emulation is how to emulate one switch.
-type Emulation struct {
-	Name        string // default: the model
-	Personality emulator.Personality
-	Seed        uint64
-	Light       map[ocs.Port]ocs.DBm // from outside; nil lights every ingress port
-	Memory      emulator.Memory      // nil forgets
-	TL1         string               // address to listen on; default 127.0.0.1:0
-	Faults      []emulator.Fault
-}
-
-// Emulated is an emulated switch that serves clients.
-type Emulated struct {
-	Device *emulator.Device
-	// Endpoints are the addresses it listens on, by protocol: "tl1".
-	Endpoints map[string]string
-
-	stop  context.CancelFunc
-	ended chan struct{}
-	err   error // set before ended is closed
-}
-
-// Start listens and serves until Close. An address that is in use or not one
-// of this machine is an error that names it.
-func (e Emulation) Start() (*Emulated, error) {
-	if e.Name == "" {
-		e.Name = e.Personality.Model
-	}
-	if e.TL1 == "" {
-		e.TL1 = "127.0.0.1:0"
-	}
-	dev, err := emulator.New(e.Personality, emulator.Options{Name: e.Name, Seed: e.Seed, Light: e.Light, Memory: e.Memory})
-	if err != nil {
-		return nil, err
-	}
-	l, err := net.Listen("tcp", e.TL1)
-	if err != nil {
-		return nil, fmt.Errorf("emulated switch %s: cannot serve TL1: %w", e.Name, err)
-	}
-	srv := &tl1server.Server{Device: dev}
-	for _, f := range e.Faults {
-		srv.Faults.Add(f)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	r := &Emulated{
-		Device: dev, stop: stop, ended: make(chan struct{}),
-		Endpoints: map[string]string{"tl1": l.Addr().String()},
-	}
-	go func() {
-		defer close(r.ended)
-		r.err = srv.Serve(ctx, l)
-	}()
-	return r, nil
-}
-
-// URL returns the address for a driver.
-func (e *Emulated) URL() string { return "tl1://admin@" + e.Endpoints["tl1"] }
-
-// Wait returns when ctx ends, or earlier when the device can no longer be
-// served, with the reason.
-func (e *Emulated) Wait(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-e.ended:
-		return e.err
-	}
-}
-
-// Close ends every session and returns when they have ended.
-func (e *Emulated) Close() error {
-	e.stop()
-	<-e.ended
-	return e.err
-}
 
 // adapt changes a personality as an emulate section says.
 func (s *Emulate) adapt(p emulator.Personality) emulator.Personality {
@@ -121,6 +44,9 @@ func (f *File) Emulation(name string) (Emulation, error) {
 		return Emulation{}, fmt.Errorf("switch %s: %w", name, err)
 	}
 	e := Emulation{Name: name, Personality: s.Emulate.adapt(p)}
+	if e.First, err = s.first(p); err != nil {
+		return Emulation{}, err
+	}
 	if s.Emulate.Seed != nil {
 		e.Seed = *s.Emulate.Seed
 	}
@@ -135,4 +61,23 @@ func (f *File) Emulation(name string) (Emulation, error) {
 		}
 	}
 	return e, nil
+}
+
+// first is the endpoint that stands for the switch when it is emulated: that of
+// its URL, or the same protocol over TCP where that is a serial line or needs
+// certificates. A switch without URL is spoken to in the first protocol of its
+// model.
+func (s *Switch) first(p emulator.Personality) (Endpoint, error) {
+	scheme, _, found := strings.Cut(s.URL, "://")
+	if !found {
+		return "", nil
+	}
+	at := Endpoint(scheme)
+	if base, _, _ := strings.Cut(scheme, "+"); at != TL1SSH {
+		at = Endpoint(base)
+	}
+	if known := Endpoints(p); !slices.Contains(known, at) {
+		return "", fmt.Errorf("switch %s: its url is %s, and the model %s, by which it is emulated, has %v", s.Name, scheme, p.Model, known)
+	}
+	return at, nil
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ocslab/ocslab/drivers"
+	"github.com/ocslab/ocslab/drivers/drift"
 	"github.com/ocslab/ocslab/internal/secret"
 	"github.com/ocslab/ocslab/internal/statedir"
 	"github.com/ocslab/ocslab/ocs"
@@ -103,7 +104,7 @@ func (l *Lab) Switch(ctx context.Context, name string) (*Opened, error) {
 		return nil, err
 	}
 	o.Device = device
-	o.Switch = Interlock(sw, name, l.File.ProtectedPorts(name))
+	o.Switch = Interlock(drift.Watch(sw, 0), name, l.File.ProtectedPorts(name))
 	l.switches[name] = o
 	return o, nil
 }
@@ -124,7 +125,9 @@ func (l *Lab) Session(ctx context.Context, name string) (ocs.Switch, error) {
 // session opens a session with the switch or, if that is not nil, its
 // emulation, and returns what [Opened.Device] is to be.
 func (l *Lab) session(ctx context.Context, s *Switch, e *Emulated) (_ ocs.Switch, device string, _ error) {
-	url, opt := s.URL, drivers.Options{Name: s.Name, Password: l.opt.Password, Timeout: l.opt.Timeout}
+	url, opt := s.URL, drivers.Options{
+		Name: s.Name, Password: l.opt.Password, Timeout: l.opt.Timeout, Dir: filepath.Dir(l.File.Path),
+	}
 	if trace := l.opt.Trace; trace != nil {
 		opt.Trace = func(sent bool, p []byte) { trace(s.Name, sent, p) }
 	}

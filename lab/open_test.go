@@ -156,7 +156,7 @@ func TestLab_Real(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "pw"), []byte("pw-1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	yaml := "switches:\n  - name: real\n    url: tl1://lab@" + e.Endpoints["tl1"] + "\n    password: file:pw\n  - name: unreachable\n    url: tl1://127.0.0.1:1\n  - name: emulated-only\n    emulate: {model: fast-mems-25ms}\n"
+	yaml := "switches:\n  - name: real\n    url: tl1://lab@" + e.Endpoints[lab.TL1] + "\n    password: file:pw\n  - name: unreachable\n    url: tl1://127.0.0.1:1\n  - name: emulated-only\n    emulate: {model: fast-mems-25ms}\n"
 	f, err := lab.Parse(filepath.Join(dir, "lab.yaml"), []byte(yaml))
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func TestEmulation_Errors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (lab.Emulation{Personality: p, TL1: l.Addr().String()}).Start(); err == nil || !strings.Contains(err.Error(), l.Addr().String()) {
+	if _, err := (lab.Emulation{Personality: p, Listen: map[lab.Endpoint]string{lab.TL1: l.Addr().String()}}).Start(); err == nil || !strings.Contains(err.Error(), l.Addr().String()) {
 		t.Errorf("err=%v, want the address", err)
 	}
 	f := testbed(t)

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/ocslab/ocslab/drivers"
+	"github.com/ocslab/ocslab/drivers/drift"
 	"github.com/ocslab/ocslab/examples"
 	"github.com/ocslab/ocslab/internal/secret"
 	"github.com/ocslab/ocslab/internal/statedir"
@@ -300,7 +301,7 @@ func (a *app) openURL(ctx context.Context, url string) (*lab.Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &lab.Opened{Switch: sw, Name: t.String(), Device: t.String()}
+	o := &lab.Opened{Switch: drift.Watch(sw, 0), Name: t.String(), Device: t.String()}
 	if a.byURL == nil {
 		a.byURL = map[string]*lab.Opened{}
 	}
@@ -313,7 +314,7 @@ func (a *app) openURL(ctx context.Context, url string) (*lab.Opened, error) {
 func (a *app) options(t drivers.Target) (drivers.Options, error) {
 	opt := drivers.Options{Name: t.String(), Timeout: a.set.Timeout}
 	if trace := a.tracer(); trace != nil {
-		opt.Trace = func(sent bool, p []byte) { trace(t.Host, sent, p) }
+		opt.Trace = func(sent bool, p []byte) { trace(t.Host+t.Path, sent, p) }
 	}
 	var err error
 	if opt.Password, err = a.password(); err == nil && opt.Password.IsZero() && t.Loopback() {

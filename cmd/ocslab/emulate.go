@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -15,7 +17,8 @@ import (
 )
 
 func (a *app) emulateCommand() *cobra.Command {
-	var model, name, tl1 string
+	var model, name string
+	var at endpointFlags
 	var hosts hostFlags
 	var seed uint64
 	var faults, stuck, dark []string
@@ -25,20 +28,25 @@ func (a *app) emulateCommand() *cobra.Command {
 		Long: `Serve one emulated switch of --model, or all switches of a lab file that have
 an emulate section. Log in as admin with the password root.
 
+A switch is served in every language that its model speaks, at once and over one
+matrix: TL1, TL1 in an SSH shell, SCPI, and NETCONF over SSH. An address of "none"
+leaves one out. --serial makes a pseudo-terminal at a path, for TL1 and SCPI.
+
 Models: ` + strings.Join(emulator.Models(), ", ") + `,
 or a .yaml file of your own.
 
 Faults on the wire are KIND:VERB[:TIMES[:AFTER]] with KIND one of
-deny, hang, close, ctag, flood, twice; for example --fault close:ENT-PATCH:1.
+deny, lose, hang, close, ctag, flood, twice, shred; for example close:ENT-PATCH:1,
+hang:OXC.SWIT.CONN.ADD, deny:EDIT-CONFIG.
 
 With --fabric the hosts of the lab are there, too: network namespaces with real
 interfaces that have carrier where there is light, and pass packets along circuits.
 A lab file is written that leads to all of it, for "ocslab watch", "ocslab measure" and
 "ocslab connect" in other terminals, as if it were real.`,
-		Example: "  ocslab emulate --model polatis-6000-32x32 --tl1 127.0.0.1:3082\n  ocslab emulate --lab examples/opus-testbed.yaml --json\n  ocslab emulate --lab examples/opus-testbed.yaml --fabric --firmware quick",
+		Example: "  ocslab emulate --model polatis-6000-32x32 --tl1 127.0.0.1:3082 --netconf 127.0.0.1:1830\n  ocslab emulate --lab examples/opus-testbed.yaml --json\n  ocslab emulate --lab examples/opus-testbed.yaml --fabric --firmware quick",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			list, err := a.emulations(cmd, model, name, seed, tl1)
+			list, err := a.emulations(cmd, model, name, seed, &at)
 			if err != nil {
 				return err
 			}
@@ -80,7 +88,7 @@ A lab file is written that leads to all of it, for "ocslab watch", "ocslab measu
 		panic(err) // the flag is there
 	}
 	f.StringVar(&name, "name", "", "`NAME` of the switch (default the model)")
-	f.StringVar(&tl1, "tl1", "", "`ADDR`ess to serve TL1 on (default a free port of 127.0.0.1)")
+	at.add(f)
 	f.Uint64Var(&seed, "seed", 0, "seed of all that is random")
 	f.StringArrayVar(&faults, "fault", nil, "`FAULT` on the wire, may be repeated")
 	f.StringArrayVar(&stuck, "stuck", nil, "`PORTS` whose mirrors are jammed")
@@ -90,19 +98,23 @@ A lab file is written that leads to all of it, for "ocslab watch", "ocslab measu
 }
 
 // emulations returns what is to be served.
-func (a *app) emulations(cmd *cobra.Command, model, name string, seed uint64, tl1 string) ([]lab.Emulation, error) {
+func (a *app) emulations(cmd *cobra.Command, model, name string, seed uint64, at *endpointFlags) ([]lab.Emulation, error) {
 	if model != "" {
 		p, err := emulator.LoadPersonality(model)
 		if err != nil {
 			return nil, usageError{err}
 		}
-		return []lab.Emulation{{Name: name, Personality: p, Seed: seed, TL1: tl1}}, nil
+		e := lab.Emulation{Name: name, Personality: p, Seed: seed}
+		if err := at.set(&e); err != nil {
+			return nil, err
+		}
+		return []lab.Emulation{e}, nil
 	}
 	if a.set.Lab == "" && !a.set.Emulated {
 		return nil, usagef("want --model NAME or --lab FILE; models: %s", strings.Join(emulator.Models(), ", "))
 	}
-	if name != "" || tl1 != "" {
-		return nil, usagef("--name and --tl1 go with --model")
+	if name != "" || at.given() {
+		return nil, usagef("--name and addresses go with --model")
 	}
 	f, err := a.file()
 	if err != nil {
@@ -120,6 +132,9 @@ func (a *app) emulations(cmd *cobra.Command, model, name string, seed uint64, tl
 		if cmd.Flags().Changed("seed") {
 			e.Seed = seed
 		}
+		if err := at.set(&e); err != nil {
+			return nil, err
+		}
 		list = append(list, e)
 	}
 	if len(list) == 0 {
@@ -129,10 +144,29 @@ func (a *app) emulations(cmd *cobra.Command, model, name string, seed uint64, tl
 }
 
 type readyLine struct {
-	Kind      string            `json:"kind"` // "ready"
-	Device    string            `json:"device"`
-	Model     string            `json:"model"`
-	Endpoints map[string]string `json:"endpoints"`
+	Kind   string `json:"kind"` // "ready"
+	Device string `json:"device"`
+	Model  string `json:"model"`
+	// Endpoints are addresses, URLs what a driver is opened with, both by
+	// protocol.
+	Endpoints map[lab.Endpoint]string `json:"endpoints"`
+	URLs      map[lab.Endpoint]string `json:"urls"`
+	HostKey   string                  `json:"host_key"` // SSH fingerprint
+}
+
+// printReady says where an emulated switch is.
+func (a *app) printReady(r *lab.Emulated) {
+	urls := r.URLs()
+	delete(urls, lab.Serial) // the other two say more
+	model := r.Device.Personality().Model
+	if a.set.JSON {
+		a.json(readyLine{"ready", r.Device.Name(), model, r.Endpoints, urls, r.HostKey})
+		return
+	}
+	a.printf("%s is a %s at\n", r.Device.Name(), model)
+	for _, at := range slices.Sorted(maps.Keys(urls)) {
+		a.printf("  '%s'\n", urls[at])
+	}
 }
 
 // serve runs emulated switches until ctx ends.
@@ -152,11 +186,7 @@ func (a *app) serve(ctx context.Context, list []lab.Emulation, hosts *hostFlags,
 		}
 		prepare(r.Device)
 		running = append(running, r)
-		if a.set.JSON {
-			a.json(readyLine{"ready", r.Device.Name(), r.Device.Personality().Model, r.Endpoints})
-			continue
-		}
-		a.printf("%s is a %s at %s\n", r.Device.Name(), r.Device.Personality().Model, r.URL())
+		a.printReady(r)
 	}
 	if hosts.on {
 		f, hostsErr := a.serveHosts(hosts, running)

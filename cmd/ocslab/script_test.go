@@ -27,9 +27,10 @@ func TestMain(m *testing.M) {
 // Scripts run the real program; each has a state directory and a home of its
 // own. Commands beside those of testscript:
 //
-//	emulate NAME [ARG...]   start "ocslab emulate ARG...", set $NAME to its URL,
-//	                        $NAME_ADDR to its address and, with --fabric, $NAME_LAB
-//	                        to the lab file that leads to it
+//	emulate NAME [ARG...]   start "ocslab emulate ARG...", set $NAME to its URL for TL1,
+//	                        $NAME_ADDR to its address, $NAME_SCPI, $NAME_TL1_SSH and so on
+//	                        to its other URLs, each with ..._ADDR, $NAME_HOSTKEY to its key,
+//	                        and, with --fabric, $NAME_LAB to the lab file that leads to it
 //	start NAME ARG...       start "ocslab ARG..." with its output in the file NAME
 //	end NAME                interrupt it, and want exit code 0
 //	killed TEXT ARG...      run "ocslab ARG..." and kill -9 it once a line of its
@@ -109,8 +110,14 @@ func emulate(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(json.Unmarshal(lines.Bytes(), &line))
 		switch kind = line.Kind; kind {
 		case "ready":
-			ts.Setenv(args[0], "tl1://admin@"+line.Endpoints["tl1"])
+			ts.Setenv(args[0], line.URLs["tl1"])
+			for at, url := range line.URLs {
+				name := args[0] + "_" + strings.ToUpper(strings.ReplaceAll(string(at), "+", "_"))
+				ts.Setenv(name, url)
+				ts.Setenv(name+"_ADDR", line.Endpoints[at])
+			}
 			ts.Setenv(args[0]+"_ADDR", line.Endpoints["tl1"])
+			ts.Setenv(args[0]+"_HOSTKEY", line.HostKey)
 		case "lab":
 			ts.Setenv(args[0]+"_LAB", line.Path)
 		}

@@ -14,13 +14,22 @@ import (
 )
 
 func (a *app) showCommand() *cobra.Command {
-	var all bool
+	var all, ports bool
 	c := &cobra.Command{
 		Use:   "show [SWITCH...]",
 		Short: "Show identity, cross-connects, power, labels and shutters",
 		Long: `Show what switches hold now. Powers are those of the switch's own monitors;
-"-" where there is none. With --all, every port is listed.`,
+"-" where there is none. With --all, every port is listed.
+
+With --ports, list the serial lines of this machine that a switch may be at, by the
+USB identity of their adapters. None is opened.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if ports {
+				if len(args) > 0 {
+					return usagef("--ports lists the serial lines of this machine: name no switch")
+				}
+				return a.showSerialPorts()
+			}
 			names, err := a.names(args)
 			if err != nil {
 				return err
@@ -40,6 +49,7 @@ func (a *app) showCommand() *cobra.Command {
 			return errors.Join(errs...)
 		},
 	}
+	c.Flags().BoolVar(&ports, "ports", false, "list the serial lines of this machine")
 	c.Flags().BoolVar(&all, "all", false, "list every port, also unused ones")
 	return c
 }

@@ -72,8 +72,8 @@ func (a *app) watchCommand() *cobra.Command {
 	var sources, agent bool
 	var length time.Duration
 	c := &cobra.Command{
-		Use:   "watch [HOST|NIC...]",
-		Short: "Follow the links of hosts: every transition of carrier, with the interval it lies in",
+		Use:   "watch [HOST|NIC...|SWITCH...]",
+		Short: "Follow the links of hosts: every transition of carrier, with the interval it lies in; or switches",
 		Long: `Follow network interfaces until interrupted: each time carrier comes or goes, when
 that was, from the kernel's carrier counters, and how late the kernel announced it.
 Also what firmware and modules report, where they can be asked (--sources).
@@ -83,8 +83,11 @@ this machine, or those whose names match (patterns such as "ens*"), here or in t
 network namespaces given.
 
 At the end the marks are held against the counters. If transitions are missing, that
-is said, and the exit code is 5.`,
-		Example: "  ocslab watch\n  ocslab watch --netns gpu1 --netns gpu2 'ens*'\n  ocslab --lab lab.yaml watch gpu1 --json\n  ocslab watch --sources",
+is said, and the exit code is 5.
+
+Where switches are named, by URL or as in the lab file, they are followed instead: what
+they report, and circuits that somebody else has moved.`,
+		Example: "  ocslab watch\n  ocslab watch tl1://admin@192.0.2.10\n  ocslab watch --netns gpu1 --netns gpu2 'ens*'\n  ocslab --lab lab.yaml watch gpu1 --json\n  ocslab watch --sources",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if timers != "" {
 				return a.printTimers(timers)
@@ -93,14 +96,22 @@ is said, and the exit code is 5.`,
 			if err != nil {
 				return err
 			}
+			l, err := a.lab()
+			if err != nil {
+				return err
+			}
+			switch n := a.countSwitches(args); {
+			case n > 0 && n == len(args):
+				return a.watchSwitches(cmd.Context(), args, length)
+			case n > 0:
+				return usagef("watch hosts or switches, not both at once")
+			}
 			moreProcessors()
 			v := viewer{a: a, flags: &flags, length: length, sources: sources, agent: agent, in: cmd.InOrStdin()}
 			if agent && !a.set.JSON {
 				return usagef("--agent goes with --json")
 			}
-			switch l, err := a.lab(); {
-			case err != nil:
-				return err
+			switch {
 			case l != nil && len(netnss) > 0:
 				return usagef("--netns is for watching without a lab file: the lab file has netns: of its hosts")
 			case l != nil:

@@ -112,7 +112,15 @@ func (b *bench) look(ctx context.Context) {
 		return true, fmt.Sprintf("%d ports have a label", len(b.labels)), err
 	})
 	offered := "the driver offers it"
-	offers[ocs.Attenuator](ctx, b, capAttenuator, func(ocs.Attenuator) (bool, string, error) { return true, offered, nil })
+	offers[ocs.Attenuator](ctx, b, capAttenuator, func(a ocs.Attenuator) (bool, string, error) {
+		egress := b.id.Geometry.EgressPorts()
+		if len(egress) == 0 {
+			return false, "the size of the device is not known", nil
+		}
+		last := egress[len(egress)-1]
+		_, err := a.Attenuation(ctx, last)
+		return true, fmt.Sprintf("it tells that of port %d", last), err
+	})
 	offers[ocs.Notifier](ctx, b, capNotifier, func(ocs.Notifier) (bool, string, error) { return true, offered, nil })
 	offers[ocs.Calibrator](ctx, b, capCalibrator, func(ocs.Calibrator) (bool, string, error) { return true, offered, nil })
 	offers[ocs.Restarter](ctx, b, capRestarter, func(r ocs.Restarter) (_ bool, _ string, err error) {

@@ -95,6 +95,7 @@ var checks = []check{
 	{name: "monitor-averaging", capability: capPower, pairs: 1, run: (*bench).monitorAveraging},
 	{name: "ack-light", capability: capPower, pairs: 2, run: (*bench).ackLight},
 	{name: "shutter", capability: capShutter, pairs: 1, run: (*bench).shutter},
+	{name: "attenuator", capability: capAttenuator, pairs: 1, run: (*bench).attenuator},
 	{name: "label", capability: capLabel, pairs: 1, run: (*bench).label},
 	{name: "label-text", capability: capLabel, pairs: 1, run: (*bench).labelText},
 	{name: "label-length", capability: capLabel, pairs: 1, run: (*bench).labelLength},

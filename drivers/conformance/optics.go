@@ -386,3 +386,60 @@ func (b *bench) shutter(ctx context.Context) error {
 	}
 	return nil
 }
+
+// attenuator turns the light of a circuit down, and up again.
+func (b *bench) attenuator(ctx context.Context) error {
+	a, _ := ocs.As[ocs.Attenuator](b.first)
+	c := b.pairs[0]
+	if lit, err := b.litPairs(ctx); err != nil {
+		return err
+	} else if len(lit) > 0 {
+		c = lit[0]
+	}
+	switch was, err := a.Attenuation(ctx, c.Egress); {
+	case err != nil:
+		return err
+	case was != 0:
+		return skipf("the attenuator of port %d is set to %v, and stays so", c.Egress, was)
+	}
+	if err := b.connect(ctx, c); err != nil {
+		return err
+	}
+	_, watched := b.monitors[c.Egress]
+	watched = watched && slices.Contains(b.lit, c)
+	var full ocs.DBm
+	if watched {
+		if err := b.becomes(ctx, c.Egress, "lit", isLit); err != nil {
+			return err
+		}
+		// The monitor may average over the move.
+		if err := sleep(ctx, b.monitors[c.Egress].Averaging); err != nil {
+			return err
+		}
+		var err error
+		if _, full, err = b.power(ctx, c.Egress); err != nil {
+			return err
+		}
+	}
+	const loss = 12 // dB of the whole path, more than any mirror takes
+	if err := b.setAttenuation(ctx, c.Egress, loss); err != nil {
+		return err
+	}
+	if now, err := a.Attenuation(ctx, c.Egress); err != nil || now.String() != ocs.DB(loss).String() {
+		return fmt.Errorf("the attenuator of port %d was set to %v, and %v reads back: %w", c.Egress, ocs.DB(loss), now, orNone(err))
+	}
+	if watched {
+		dim := func(x ocs.DBm) bool { return full.Sub(x) > loss/2 }
+		if err := b.becomes(ctx, c.Egress, fmt.Sprintf("well below %v with %v of attenuation", full, ocs.DB(loss)), dim); err != nil {
+			return err
+		}
+	}
+	if err := b.setAttenuation(ctx, c.Egress, 0); err != nil {
+		return err
+	}
+	if watched {
+		bright := func(x ocs.DBm) bool { return full.Sub(x) < 1 }
+		return b.becomes(ctx, c.Egress, fmt.Sprintf("back at %v without attenuation", full), bright)
+	}
+	return nil
+}

@@ -16,11 +16,15 @@ type dirty struct {
 	shutters map[ocs.Port]bool
 	labels   map[ocs.Port]bool
 	monitors map[ocs.Port]bool
+	dimmed   map[ocs.Port]bool // attenuators, which attenuated nothing
 	boot     bool
 }
 
 func newDirty() dirty {
-	return dirty{shutters: map[ocs.Port]bool{}, labels: map[ocs.Port]bool{}, monitors: map[ocs.Port]bool{}}
+	return dirty{
+		shutters: map[ocs.Port]bool{}, labels: map[ocs.Port]bool{},
+		monitors: map[ocs.Port]bool{}, dimmed: map[ocs.Port]bool{},
+	}
 }
 
 // SetShutters operates shutters at ports of the suite.
@@ -60,6 +64,16 @@ func (b *bench) setMonitor(ctx context.Context, m ocs.Monitor) error {
 	return err
 }
 
+// setAttenuation sets the attenuator at a port of the suite.
+func (b *bench) setAttenuation(ctx context.Context, p ocs.Port, loss ocs.DB) error {
+	if err := b.claim(ctx, b.first, p); err != nil {
+		return err
+	}
+	b.dirty.dimmed[p] = true
+	a, _ := ocs.As[ocs.Attenuator](b.first)
+	return a.SetAttenuation(ctx, p, loss)
+}
+
 // setBoot changes the boot mode.
 func (b *bench) setBoot(ctx context.Context, m ocs.BootMode) error {
 	b.dirty.boot = true
@@ -89,6 +103,9 @@ func (b *bench) dirt() []string {
 	for _, p := range sortedPorts(b.dirty.monitors) {
 		m := b.monitors[p]
 		left = append(left, fmt.Sprintf("the monitor of port %d, which was set to %g nm, %v, %v", p, m.WavelengthNM, m.Offset, m.Averaging))
+	}
+	for _, p := range sortedPorts(b.dirty.dimmed) {
+		left = append(left, fmt.Sprintf("the attenuator of port %d, which was off", p))
 	}
 	if b.dirty.boot {
 		left = append(left, fmt.Sprintf("the boot mode, which was %s", b.boot))
@@ -131,6 +148,7 @@ func (b *bench) putBack(ctx context.Context, singly bool) error {
 		func() error { return b.putCircuits(ctx, singly) },
 		func() error { return b.putLabels(ctx) },
 		func() error { return b.putMonitors(ctx) },
+		func() error { return b.putAttenuators(ctx) },
 		func() error { return b.putBoot(ctx) },
 	} {
 		if err := step(); err != nil {
@@ -279,6 +297,27 @@ func (b *bench) putMonitors(ctx context.Context) error {
 	}
 	for _, p := range sortedPorts(b.dirty.monitors) {
 		errs = append(errs, fmt.Errorf("the monitor of port %d does not read back as it was", p))
+	}
+	return errors.Join(errs...)
+}
+
+func (b *bench) putAttenuators(ctx context.Context) error {
+	a, ok := ocs.As[ocs.Attenuator](b.first)
+	if !ok {
+		return nil
+	}
+	var errs []error
+	for _, p := range sortedPorts(b.dirty.dimmed) {
+		err := a.SetAttenuation(ctx, p, 0)
+		now, readErr := a.Attenuation(ctx, p)
+		switch {
+		case err != nil || readErr != nil:
+			errs = append(errs, err, readErr)
+		case now != 0:
+			errs = append(errs, fmt.Errorf("the attenuator of port %d should be off again, but %v reads back", p, now))
+		default:
+			delete(b.dirty.dimmed, p)
+		}
 	}
 	return errors.Join(errs...)
 }

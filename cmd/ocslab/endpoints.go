@@ -1,0 +1,95 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/ocslab/ocslab/lab"
+)
+
+// endpointFlags say where an emulated switch is served.
+type endpointFlags struct {
+	tl1, tl1ssh, scpi, netconf, netconfTLS string
+	cert, key, ca                          string
+	serial                                 string
+}
+
+func (e *endpointFlags) add(f *pflag.FlagSet) {
+	f.StringVar(&e.tl1, "tl1", "", "`ADDR`ess to serve TL1 on, or none (default a free port of 127.0.0.1)")
+	f.StringVar(&e.tl1ssh, "tl1-ssh", "", "`ADDR`ess to serve TL1 over SSH on, or none (the same)")
+	f.StringVar(&e.scpi, "scpi", "", "`ADDR`ess to serve SCPI on, or none (the same)")
+	f.StringVar(&e.netconf, "netconf", "", "`ADDR`ess to serve NETCONF over SSH on, or none (the same)")
+	f.StringVar(&e.netconfTLS, "netconf-tls", "", "`ADDR`ess to serve NETCONF over TLS on; with --tls-cert, --tls-key and --tls-ca")
+	f.StringVar(&e.cert, "tls-cert", "", "`FILE` with the certificate of the switch, PEM")
+	f.StringVar(&e.key, "tls-key", "", "`FILE` with its private key, PEM")
+	f.StringVar(&e.ca, "tls-ca", "", "`FILE` with the authorities of client certificates, PEM; a client is the user that its certificate names (CN)")
+	f.StringVar(&e.serial, "serial", "", "`PATH` of a link to make to a pseudo-terminal, for TL1 and SCPI")
+}
+
+// given reports whether an address is set, which is for one switch.
+func (e *endpointFlags) given() bool {
+	for _, s := range []string{e.tl1, e.tl1ssh, e.scpi, e.netconf} {
+		if s != "" && s != "none" {
+			return true
+		}
+	}
+	return e.netconfTLS != "" || e.serial != ""
+}
+
+// set says what is to be served where. What the model does not speak is left
+// out, unless it was asked for.
+func (e *endpointFlags) set(em *lab.Emulation) error {
+	em.Listen = map[lab.Endpoint]string{}
+	for _, at := range lab.Endpoints(em.Personality) {
+		em.Listen[at] = ""
+	}
+	for at, address := range map[lab.Endpoint]string{lab.TL1: e.tl1, lab.TL1SSH: e.tl1ssh, lab.SCPI: e.scpi, lab.NETCONF: e.netconf} {
+		_, spoken := em.Listen[at]
+		switch {
+		case address == "":
+		case address == "none":
+			delete(em.Listen, at)
+		case !spoken:
+			return usagef("the model %s does not speak %s", em.Personality.Model, at)
+		default:
+			em.Listen[at] = address
+		}
+	}
+	if e.serial != "" {
+		em.Listen[lab.Serial] = e.serial
+	}
+	if e.netconfTLS != "" {
+		cfg, err := e.tls()
+		if err != nil {
+			return err
+		}
+		em.Listen[lab.NETCONFTLS], em.TLS = e.netconfTLS, cfg
+	}
+	if len(em.Listen) == 0 {
+		return usagef("there is nothing left to serve")
+	}
+	return nil
+}
+
+func (e *endpointFlags) tls() (*tls.Config, error) {
+	if e.cert == "" || e.key == "" || e.ca == "" {
+		return nil, usagef("--netconf-tls needs --tls-cert, --tls-key and --tls-ca")
+	}
+	cert, err := tls.LoadX509KeyPair(e.cert, e.key)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("certificate of the switch: %w", err)}
+	}
+	pem, err := os.ReadFile(e.ca)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("authorities of clients: %w", err)}
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, usagef("authorities of clients: %s holds no certificate in PEM form", e.ca)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{cert}, ClientCAs: pool, MinVersion: tls.VersionTLS12}, nil
+}

@@ -1,0 +1,197 @@
+package drivers
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// URLError is a URL that cannot be used. Its text never holds a password.
+type URLError struct {
+	URL    string // protocol and address only
+	Reason string
+}
+
+// Error returns one sentence.
+func (e *URLError) Error() string { return fmt.Sprintf("switch URL %q: %s", e.URL, e.Reason) }
+
+// Target is a switch URL that has been understood.
+type Target struct {
+	Scheme, User string
+	Host         string // with its port; "" of a serial line
+	Path         string // of a serial line
+	options      map[string]string
+}
+
+func anything(string) string { return "" }
+
+func duration(value string) string {
+	if d, err := time.ParseDuration(value); err != nil || d < 0 || d > time.Minute {
+		return "want a time from 0s to 1m, such as 100ms"
+	}
+	return ""
+}
+
+func yes(value string) string {
+	if value != "yes" {
+		return "want yes, or leave it out"
+	}
+	return ""
+}
+
+func word(words ...string) func(string) string {
+	return func(value string) string {
+		if !slices.Contains(words, value) {
+			return "want one of " + strings.Join(words, ", ")
+		}
+		return ""
+	}
+}
+
+func positive(value string) string {
+	if n, err := strconv.Atoi(value); err != nil || n < 1 {
+		return "want a number from 1"
+	}
+	return ""
+}
+
+// IsURL reports whether s is meant as a URL rather than as a name.
+func IsURL(s string) bool { return strings.Contains(s, "://") }
+
+// Parse checks a URL without connecting. Errors are a *[URLError].
+func Parse(raw string) (Target, error) {
+	fail := func(format string, args ...any) (Target, error) {
+		return Target{}, &URLError{redact(raw), fmt.Sprintf(format, args...)}
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		// Its text quotes the URL, and there may be a password in it.
+		return fail("cannot be read")
+	}
+	_, password := u.User.Password()
+	if password || strings.Contains(u.Opaque+u.Path+u.RawQuery+u.Fragment, "@") {
+		return fail("a password does not belong into a URL: use --password env:NAME or file:PATH, or password: in the lab file")
+	}
+	sc, known := schemes[u.Scheme]
+	switch {
+	case !known:
+		return fail("unknown protocol: want one of %s", list(schemes))
+	case sc.line:
+		return parseLine(raw, u, sc)
+	case u.Hostname() == "":
+		return fail("no host")
+	case u.Path != "" && u.Path != "/" || u.Fragment != "":
+		return fail("want nothing behind the address but ?options")
+	}
+	options, wrong := sc.parseOptions(u.RawQuery)
+	if wrong != "" {
+		return fail("%s", wrong)
+	}
+	port := u.Port()
+	if port == "" {
+		port = sc.port
+		if p, other := dialectPorts[options["dialect"]]; other && u.Scheme == "tl1" {
+			port = p
+		}
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return fail("the port is not one of 1 to 65535")
+	}
+	return Target{Scheme: u.Scheme, User: u.User.Username(), Host: net.JoinHostPort(u.Hostname(), port), options: options}, nil
+}
+
+// parseLine reads the URL of a serial line, whose address is a path.
+func parseLine(raw string, u *url.URL, sc scheme) (Target, error) {
+	fail := func(format string, args ...any) (Target, error) {
+		return Target{}, &URLError{u.Scheme + "://" + u.Path, fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case u.Host != "":
+		return fail("want the path of a serial line, as in %s:///dev/ttyUSB0, and no host", u.Scheme)
+	case u.Path == "" || u.Path == "/":
+		return fail("no serial line: want one as in %s:///dev/ttyUSB0", u.Scheme)
+	case u.Fragment != "":
+		return fail("want nothing behind the path but ?options")
+	}
+	options, wrong := sc.parseOptions(u.RawQuery)
+	if wrong != "" {
+		return fail("%s", wrong)
+	}
+	return Target{Scheme: u.Scheme, User: u.User.Username(), Path: filepath.Clean(u.Path), options: options}, nil
+}
+
+// parseOptions reads a query; wrong says what is wrong with it. Neither key nor
+// value of an unknown option is shown: somebody may have tried to pass a
+// password.
+func (sc scheme) parseOptions(rawQuery string) (options map[string]string, wrong string) {
+	query, err := url.ParseQuery(rawQuery)
+	if err != nil {
+		return nil, "the options cannot be read"
+	}
+	options = map[string]string{}
+	for key, values := range query {
+		check, known := sc.options[key]
+		switch {
+		case !known && len(sc.options) == 0:
+			return nil, "there is an unknown option: this protocol has none"
+		case !known:
+			return nil, "there is an unknown option: want " + list(sc.options)
+		case len(values) > 1:
+			return nil, key + " is there twice"
+		}
+		if bad := check(values[0]); bad != "" {
+			return nil, key + ": " + bad
+		}
+		options[key] = values[0]
+	}
+	return options, ""
+}
+
+func list[V any](m map[string]V) string { return strings.Join(slices.Sorted(maps.Keys(m)), ", ") }
+
+// redact leaves protocol and address of a URL, whether it can be read or not.
+func redact(raw string) string {
+	scheme, address, found := strings.Cut(raw, "://")
+	if found {
+		scheme += "://"
+	} else {
+		scheme, address = "", raw
+	}
+	// A password may have any character but is always before the last '@'.
+	user := ""
+	if i := strings.LastIndexByte(address, '@'); i >= 0 {
+		user, address = "***@", address[i+1:]
+	}
+	if i := strings.IndexAny(address, "/?#"); i >= 0 {
+		address = address[:i]
+	}
+	// What should be a port may be the password of who forgot the host.
+	if i := strings.LastIndexByte(address, ':'); i >= 0 && strings.Trim(address[i+1:], "0123456789]") != "" {
+		address = address[:i+1] + "***"
+	}
+	return scheme + user + address
+}
+
+// String returns the URL without user and options: what stays the same however
+// a device is spoken of.
+func (t Target) String() string { return t.Scheme + "://" + t.Host + t.Path }
+
+// address is where the device is, for messages.
+func (t Target) address() string { return t.Host + t.Path }
+
+// Loopback reports whether the device is a program on this machine: at a
+// loopback address, or at the other end of a pseudo-terminal.
+func (t Target) Loopback() bool {
+	if t.Path != "" {
+		real, err := filepath.EvalSymlinks(t.Path)
+		return err == nil && strings.HasPrefix(real, "/dev/pts/")
+	}
+	host, _, _ := net.SplitHostPort(t.Host)
+	return strings.EqualFold(host, "localhost") || net.ParseIP(host).IsLoopback()
+}
