@@ -154,6 +154,10 @@ func offers[T any](ctx context.Context, b *bench, name string, probe func(T) (bo
 		err := safely(func() (err error) { k.Supported, k.Found, err = probe(t); return err })
 		switch {
 		case errors.Is(err, ocs.ErrNotSupported):
+			var op *ocs.OpError
+			if errors.As(err, &op) {
+				err = op.Err // without the reply, which says the same
+			}
 			k.Supported, k.Found = false, "the device refuses: "+sentence(err)
 		case err != nil: // its checks will say
 			k.Supported, k.Found = true, "the driver offers it, but: "+sentence(err)

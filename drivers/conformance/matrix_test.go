@@ -2,9 +2,19 @@ package conformance_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"fmt"
+	"math/big"
+	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -32,6 +42,9 @@ func wiresOf(p emulator.Personality) map[string]lab.Endpoint {
 	for _, at := range lab.Endpoints(p) {
 		wires[string(at)] = at
 	}
+	if p.Has(emulator.SpeaksNETCONF) {
+		wires["netconf+tls"] = lab.NETCONFTLS
+	}
 	if runtime.GOOS == "linux" {
 		if p.Has(emulator.SpeaksTL1) {
 			wires["tl1+serial"] = lab.Serial
@@ -47,13 +60,14 @@ func wiresOf(p emulator.Personality) map[string]lab.Endpoint {
 // and that the table in the documentation is what came out.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
+	pki := makePKI(t)
 	var mu sync.Mutex // guards cells
 	var cells []cell
 	t.Run("cells", func(t *testing.T) {
 		for _, model := range emulator.Models() {
 			p := quick(t, model)
 			p.Control.Reboot = 20 * time.Millisecond // NETCONF restarts the network card
-			p.SCPI.Gap /= 5
+			p.SCPI.Gap = 0                           // would take a minute; package scpiswitch has a test of it
 			for wire, at := range wiresOf(p) {
 				t.Run(model+"/"+wire, func(t *testing.T) {
 					t.Parallel()
@@ -65,11 +79,11 @@ func TestMatrix(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					b := start(t, lab.Emulation{Personality: p, Listen: listen, First: at}, someForeign(g), nil)
+					b := start(t, lab.Emulation{Personality: p, Listen: listen, First: at, TLS: pki.server}, someForeign(g), nil)
 					defer b.Close()
 					cfg := b.config()
 					cfg.AllPorts = true
-					cfg.Open = b.over(lab.Endpoint(wire))
+					cfg.Open = b.over(lab.Endpoint(wire), pki.dir)
 					r := run(t, cfg)
 					fails(t, r)
 					if !r.Restored || r.Cancelled || len(r.Others) > 0 {
@@ -109,12 +123,74 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// over opens sessions over a wire. There is one serial line only, as on the
-// device: who opens it a second time is refused.
-func (b *bed) over(wire lab.Endpoint) func(context.Context) (ocs.Switch, error) {
-	return func(ctx context.Context) (ocs.Switch, error) {
-		return drivers.Open(ctx, b.URLs()[wire], drivers.Options{Name: "dut", Password: secret.New("root"), Timeout: b.timeout})
+// over opens sessions over a wire, with the certificates in dir. There is one
+// serial line only, as on the device: who opens it a second time is refused.
+func (b *bed) over(wire lab.Endpoint, dir string) func(context.Context) (ocs.Switch, error) {
+	url := b.URLs()[wire]
+	if wire == lab.NETCONFTLS {
+		url += "?ca=ca.pem&cert=admin.pem&key=admin.key"
 	}
+	return func(ctx context.Context) (ocs.Switch, error) {
+		return drivers.Open(ctx, url, drivers.Options{Name: "dut", Password: secret.New("root"), Timeout: b.timeout, Dir: dir})
+	}
+}
+
+// pki is an authority that has certified a switch at 127.0.0.1 and its user
+// admin.
+type pki struct {
+	dir    string // ca.pem, admin.pem, admin.key
+	server *tls.Config
+}
+
+func makePKI(t *testing.T) pki {
+	t.Helper()
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	template := func(serial int64, name string) *x509.Certificate {
+		return &x509.Certificate{
+			SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: name},
+			NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		}
+	}
+	key := func() *ecdsa.PrivateKey {
+		k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		check(err)
+		return k
+	}
+	ca, caKey := template(1, "lab authority"), key()
+	ca.IsCA, ca.BasicConstraintsValid, ca.KeyUsage = true, true, x509.KeyUsageCertSign
+	caDER, err := x509.CreateCertificate(rand.Reader, ca, ca, &caKey.PublicKey, caKey)
+	check(err)
+	issue := func(c *x509.Certificate, usage x509.ExtKeyUsage) tls.Certificate {
+		k := key()
+		c.ExtKeyUsage = []x509.ExtKeyUsage{usage}
+		der, err := x509.CreateCertificate(rand.Reader, c, ca, &k.PublicKey, caKey)
+		check(err)
+		return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: k}
+	}
+	server := template(2, "rail0")
+	server.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
+	serverCert := issue(server, x509.ExtKeyUsageServerAuth)
+	admin := issue(template(3, "admin"), x509.ExtKeyUsageClientAuth)
+
+	dir := t.TempDir()
+	write := func(name, kind string, der []byte) {
+		check(os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
+	}
+	write("ca.pem", "CERTIFICATE", caDER)
+	write("admin.pem", "CERTIFICATE", admin.Certificate[0])
+	keyDER, err := x509.MarshalPKCS8PrivateKey(admin.PrivateKey)
+	check(err)
+	write("admin.key", "PRIVATE KEY", keyDER)
+	pool := x509.NewCertPool()
+	parsed, err := x509.ParseCertificate(caDER)
+	check(err)
+	pool.AddCert(parsed)
+	return pki{dir, &tls.Config{Certificates: []tls.Certificate{serverCert}, ClientCAs: pool}}
 }
 
 // columns are the capabilities of the matrix.
@@ -156,4 +232,29 @@ func matrix(cells []cell) string {
 		fmt.Fprintf(&out, " %s |\n", strings.Join(skipped, ", "))
 	}
 	return out.String()
+}
+
+// Ensure that every test that the documentation names is there.
+func TestDocumentedTests(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile("../../docs/conformance.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`([a-z0-9/]+)\\.(Test\\w+)`").FindAllStringSubmatch(string(doc), -1)
+	if len(named) < 10 {
+		t.Fatalf("%d tests are named", len(named))
+	}
+	for _, n := range named {
+		files, err := filepath.Glob("../../" + n[1] + "/*_test.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(files, func(file string) bool {
+			data, err := os.ReadFile(file)
+			return err == nil && strings.Contains(string(data), "func "+n[2]+"(")
+		}) {
+			t.Errorf("there is no %s in %s", n[2], n[1])
+		}
+	}
 }
