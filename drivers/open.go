@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -22,7 +23,7 @@ type Options struct {
 	Name     string // of the device in messages; default its address
 	Password secret.Secret
 	Timeout  time.Duration // for one reply; 0 is the driver's default
-	Dir      string        // paths in the options of the URL are relative to it; default the working directory
+	Dir      string        // paths in the options of the URL are relative to it, unless they begin with "~/"; default the working directory
 	// Trace, when set, is called with what is sent and received, one piece at a
 	// time, with secrets masked. It must not keep p nor call the switch.
 	Trace func(sent bool, p []byte)
@@ -136,10 +137,15 @@ func (t Target) number(key string) int {
 	return n
 }
 
-// file returns an option that is a path.
+// file returns an option that is a path; "~/" is the home folder.
 func (t Target) file(key string, opt Options) string {
 	path := t.options[key]
-	if path == "" || filepath.IsAbs(path) || strings.HasPrefix(path, "~/") {
+	if rest, inHome := strings.CutPrefix(path, "~/"); inHome {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, rest)
+		}
+	}
+	if path == "" || filepath.IsAbs(path) {
 		return path
 	}
 	return filepath.Join(opt.Dir, path)

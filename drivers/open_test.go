@@ -230,3 +230,16 @@ func TestOpenFails(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestFiles: paths in options are relative to a folder, or to the home folder.
+func TestFiles(t *testing.T) {
+	t.Setenv("HOME", "/home/lab")
+	for path, want := range map[string]string{
+		"ca.pem": "/etc/lab/ca.pem", "../ca.pem": "/etc/ca.pem", "/ca.pem": "/ca.pem", "~/x/ca.pem": "/home/lab/x/ca.pem",
+	} {
+		_, err := drivers.Open(t.Context(), "netconf+tls://127.0.0.1:1?ca="+path, drivers.Options{Dir: "/etc/lab"})
+		if err == nil || !strings.Contains(err.Error(), "open "+want+":") {
+			t.Errorf("%s: got %v, want %s", path, err, want)
+		}
+	}
+}

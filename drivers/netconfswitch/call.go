@@ -2,9 +2,7 @@ package netconfswitch
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	juniper "github.com/Juniper/go-netconf/netconf"
@@ -18,14 +16,14 @@ func (s *session) exchange(ctx context.Context, r request) (answer, error) {
 	var a answer
 	rpc := juniper.NewRPCMessage([]juniper.RPCMethod{juniper.RawMethod(r.body)})
 	message := marshal(rpc)
-	if err := s.sw.take(ctx, s.writing); err != nil {
+	if err := s.sw.life.Take(ctx, s.writing); err != nil {
 		return a, s.sw.fail(r.op, "", "", err)
 	}
 	s.out = netconf.AppendMessage(s.out[:0], message, s.framing)
 	s.sw.sent(s.out)
 	c := s.await(rpc.MessageID, time.Now())
 	n, err := s.send(ctx, s.out, &a.receipt)
-	<-s.writing
+	s.writing.Pass()
 	if n > 0 {
 		a.receipt.Requests = 1
 	}
@@ -83,42 +81,14 @@ func (s *session) await(id string, now time.Time) *call {
 }
 
 // send writes the whole message, says when, and returns how much it wrote. When
-// that is only a part the stream is closed, since the device would take the next
-// request for the rest. Called with the turn to write.
+// that is only a part the stream is closed. Called with the turn to write.
 func (s *session) send(ctx context.Context, p []byte, when *ocs.Receipt) (n int, err error) {
-	now := time.Now()
-	limit := now.Add(s.sw.cfg.Timeout)
-	for {
-		// Left alone while there is some time: setting it may wake a thread.
-		if s.writeBy.Sub(now) < patience/2 {
-			s.writeBy = now.Add(patience)
-			// If this fails, so does Write.
-			_ = s.conn.SetWriteDeadline(s.writeBy)
-			now = time.Now()
-		}
-		when.SendStart = now
-		m, err := s.conn.Write(p[n:])
-		when.Sent = time.Now()
-		if n += m; err == nil {
-			return n, nil
-		}
-		now = when.Sent
-		switch {
-		case !errors.Is(err, os.ErrDeadlineExceeded):
-			s.close(fmt.Errorf("the session broke: %w", err))
-			return n, s.err // Close or the reader may have come first
-		case ctx.Err() != nil:
-			err = fmt.Errorf("not sent: %w", context.Cause(ctx))
-		case now.After(limit):
-			err = fmt.Errorf("not sent within %v: %w", s.sw.cfg.Timeout, context.DeadlineExceeded)
-		default:
-			continue
-		}
-		if n > 0 {
-			s.close(err)
-		}
-		return n, err
+	n, broken, err := s.to.Write(ctx, p, time.Now(), s.sw.cfg.Timeout, when)
+	if broken {
+		s.close(err)
+		err = s.err // Close or the reader may have come first
 	}
+	return n, err
 }
 
 // wait waits for the reply to c.

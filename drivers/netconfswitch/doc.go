@@ -17,6 +17,10 @@
 // microseconds for a request, and a quarter of a millisecond for the reply with
 // a map of 192 circuits; see BenchmarkLibrary.
 //
+// A session begins with a get of product-information, which is sent again, with
+// another message-id, until the device says something to it: some servers, such
+// as netconfd, lose a request that comes in the same read as our hello.
+//
 // # What is repeated and what is not
 //
 //   - A request of which nothing was sent is sent on a new session.

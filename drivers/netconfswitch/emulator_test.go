@@ -415,10 +415,6 @@ func wrong(err error, ok bool, got any) error {
 }
 
 var methods = []method{
-	{"Identify", []string{"GET"}, true, func(ctx context.Context, sw *netconfswitch.Switch) error {
-		id, err := sw.Identify(ctx)
-		return wrong(err, id.Vendor == "Polatis", id)
-	}},
 	{"CrossConnects", []string{"GET"}, true, func(ctx context.Context, sw *netconfswitch.Switch) error {
 		m, err := sw.CrossConnects(ctx)
 		return wrong(err, m.String() == "1>33" || m.String() == "1>33,2>34", m)

@@ -48,10 +48,10 @@ func (sw *Switch) listen(ctx context.Context) (s *session, warned, err error) {
 	if !main.dev.notifies {
 		return nil, nil, sw.fail(op, "", "", fmt.Errorf("the device does not announce notifications: %w", ocs.ErrNotSupported))
 	}
-	if err := sw.take(ctx, sw.listening); err != nil {
+	if err := sw.life.Take(ctx, sw.listening); err != nil {
 		return nil, nil, sw.fail(op, "", "", err)
 	}
-	defer func() { <-sw.listening }()
+	defer sw.listening.Pass()
 	s = main
 	if !main.dev.interleave {
 		if sw.ear == nil || !sw.ear.alive() {
@@ -76,10 +76,10 @@ func (sw *Switch) listen(ctx context.Context) (s *session, warned, err error) {
 
 // secondSession opens a session beside that of the requests.
 func (sw *Switch) secondSession(ctx context.Context) (*session, error) {
-	if err := sw.take(ctx, sw.dialing); err != nil {
+	if err := sw.life.Take(ctx, sw.dialing); err != nil {
 		return nil, sw.fail("connect", "", "", err)
 	}
-	defer func() { <-sw.dialing }()
+	defer sw.dialing.Pass()
 	return sw.connect(ctx)
 }
 
@@ -118,10 +118,10 @@ func (sw *Switch) unlisten(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	if sw.take(ctx, sw.listening) != nil {
+	if sw.life.Take(ctx, sw.listening) != nil {
 		return // somebody is about to listen
 	}
-	defer func() { <-sw.listening }()
+	defer sw.listening.Pass()
 	if sw.ear != nil && !sw.events.Wanted() {
 		sw.ear.close(errors.New("nobody listens any more"))
 		sw.ear = nil

@@ -196,7 +196,7 @@ func (s *session) greet(ctx context.Context) (said string, err error) {
 	g := &greeting{s: s}
 	hello := juniper.NewSession(g)
 	if !stop() { // closed, or about to be
-		return g.said, fmt.Errorf("no hello: %w", s.sw.gone(ctx))
+		return g.said, fmt.Errorf("no hello: %w", s.sw.life.Gone(ctx))
 	}
 	if g.err != nil {
 		return g.said, g.err

@@ -144,7 +144,11 @@ func (l *line) hello(caps ...string) {
 	l.raw(helloText(caps...) + "]]>]]>")
 	l.takeHello()
 	l.chunked = strings.Contains(strings.Join(caps, " "), base11)
+	l.first()
 }
+
+// first serves the first request of a session, and says nothing.
+func (l *line) first() { l.ask(asks("product-information", ""), "<data/>") }
 
 func (l *line) takeHello() {
 	got := make([]byte, len(ourHello))

@@ -4,11 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 
+	"github.com/ocslab/ocslab/drivers/internal/polatiscard"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/wire/netconf"
 )
@@ -47,13 +46,6 @@ func (sw *Switch) Power(ctx context.Context, ports ...ocs.Port) (ocs.PowerReadin
 func number(s string) (x float64, ok bool) {
 	x, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
 	return x, err == nil && !math.IsNaN(x) && !math.IsInf(x, 1)
-}
-
-// averaging is averaging-time 1..8. The YANG module says about 10 ms for 1 and
-// twice as much for each step; the same cards offer these times over TL1.
-var averaging = []time.Duration{
-	10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond,
-	200 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second,
 }
 
 // monitors says where the settings of monitors are.
@@ -98,10 +90,10 @@ func (sw *Switch) Monitors(ctx context.Context, ports ...ocs.Port) ([]ocs.Monito
 		wave, ok1 := setting(n, at.wave, 1550)
 		offset, ok2 := setting(n, at.offset, 0)
 		step, ok3 := setting(n, at.steps, 4)
-		if !ok1 || !ok2 || !ok3 || step != math.Trunc(step) || step < 1 || step > float64(len(averaging)) {
+		if !ok1 || !ok2 || !ok3 || step != math.Trunc(step) || step < 1 || step > float64(len(polatiscard.Averaging)) {
 			return false
 		}
-		ms = append(ms, ocs.Monitor{Port: p, WavelengthNM: wave, Offset: ocs.DB(offset), Averaging: averaging[int(step)-1]})
+		ms = append(ms, ocs.Monitor{Port: p, WavelengthNM: wave, Offset: ocs.DB(offset), Averaging: polatiscard.Averaging[int(step)-1]})
 		return true
 	})
 	if err != nil {
@@ -140,8 +132,7 @@ func (sw *Switch) SetMonitor(ctx context.Context, m ocs.Monitor) error {
 	}
 	set(at.offset, at.ns, decimal(float64(m.Offset)))
 	if m.Averaging != 0 {
-		step, _ := slices.BinarySearch(averaging, m.Averaging)
-		set(at.steps, at.ns, strconv.Itoa(min(step, len(averaging)-1)+1))
+		set(at.steps, at.ns, strconv.Itoa(polatiscard.AveragingStep(m.Averaging)))
 	}
 	_, err = sw.do(ctx, dev.edit(op, opticalNS, at.container, entries([]ocs.Port{m.Port}, at.wrap(leaves))))
 	return err

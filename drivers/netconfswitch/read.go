@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/ocslab/ocslab/drivers/internal/link"
 	"github.com/ocslab/ocslab/wire/netconf"
 )
 
@@ -161,7 +162,7 @@ func (s *session) setStray(msg []byte, now time.Time) {
 // Otherwise it leaves that to the session's goroutine, as a read cannot be
 // waited for together with the end of ctx.
 func (s *session) readReply(ctx context.Context, c *call, now time.Time) {
-	if d, ok := ctx.Deadline(); ok && d.Sub(now) < patience {
+	if d, ok := ctx.Deadline(); ok && d.Sub(now) < link.Patience {
 		s.relieve()
 		return
 	}
@@ -171,15 +172,15 @@ func (s *session) readReply(ctx context.Context, c *call, now time.Time) {
 		return
 	}
 	// Left alone while there is some time, as in send.
-	if s.readBy.Sub(now) < patience/2 {
-		s.setReadDeadline(now.Add(patience))
+	if s.readBy.Sub(now) < link.Patience/2 {
+		s.setReadDeadline(now.Add(link.Patience))
 	}
 	for len(c.got) == 0 {
 		_, err := s.piece()
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			s.readBy = time.Time{}
-			<-s.reading
+			s.reading.Pass()
 			s.relieve()
 			return
 		case err != nil:
@@ -187,7 +188,7 @@ func (s *session) readReply(ctx context.Context, c *call, now time.Time) {
 			return
 		}
 	}
-	<-s.reading
+	s.reading.Pass()
 	if s.wanted() {
 		s.relieve()
 	}

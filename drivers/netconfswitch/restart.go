@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ocslab/ocslab/drivers/internal/link"
 	"github.com/ocslab/ocslab/ocs"
 )
 
@@ -81,7 +82,7 @@ func (sw *Switch) Restart(ctx context.Context) error {
 	select {
 	case <-s.ended:
 		if sw.life.Err() != nil {
-			return sw.fail(op, "", "", errClosed)
+			return sw.fail(op, "", "", link.ErrClosed)
 		}
 		return nil
 	case <-ctx.Done():

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ocslab/ocslab/drivers/internal/link"
 	"github.com/ocslab/ocslab/drivers/transport"
 	"github.com/ocslab/ocslab/wire/netconf"
 )
@@ -29,11 +30,11 @@ type session struct {
 
 	subscribed atomic.Bool // notifications come here
 
-	writing turn // who has it may use what follows
+	writing link.Turn // who has it may use what follows
+	to      link.Writer
 	out     []byte
-	writeBy time.Time // write deadline of conn
 
-	reading turn // who has it may use what follows
+	reading link.Turn // who has it may use what follows
 	dec     netconf.Decoder
 	buf     []byte
 	begin   time.Time // when what the decoder holds began to come; zero when it holds nothing
@@ -80,28 +81,29 @@ type stray struct {
 	at   time.Time
 }
 
-// patience is how long a read or write of a request may block before it is
-// looked whether anybody still waits for it, and how long after a request the
-// session's goroutine begins to read.
-const patience = 20 * time.Millisecond
-
 // tailSize is how much of an incomplete message is kept for errors.
 const tailSize = 512
 
-// newSession exchanges hellos on conn until ctx ends. With an error it returns
-// what the device said; the caller closes conn then, and calls watch otherwise.
+// newSession exchanges hellos on conn, and the first request, until ctx ends.
+// With an error it returns what the device said; the caller closes conn then, and
+// calls watch otherwise.
 func newSession(ctx context.Context, conn transport.Conn, sw *Switch) (s *session, said string, err error) {
 	s = &session{
-		conn: conn, sw: sw,
-		writing: newTurn(), reading: newTurn(), relief: make(chan struct{}, 1), ended: make(chan struct{}),
+		conn: conn, sw: sw, to: link.Writer{Conn: conn},
+		writing: link.NewTurn(), reading: link.NewTurn(), relief: make(chan struct{}, 1), ended: make(chan struct{}),
 		dec: netconf.Decoder{MaxMessage: sw.cfg.MaxMessage}, buf: make([]byte, 32<<10),
 		calls: map[string]*call{},
 	}
+	s.timer = time.AfterFunc(time.Hour, s.timeout)
+	s.timer.Stop()
 	if said, err := s.greet(ctx); err != nil {
 		return nil, said, err
 	}
-	s.timer = time.AfterFunc(time.Hour, s.timeout)
-	s.timer.Stop()
+	reply, said, err := s.first(ctx)
+	if err != nil {
+		return nil, said, err
+	}
+	sw.learn(reply)
 	return s, "", nil
 }
 
@@ -151,7 +153,7 @@ func (s *session) usable() bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	stuck := s.owed > 0 && len(s.tail) > 0 && len(s.calls) == 0 && time.Since(s.heard) > 5*patience
+	stuck := s.owed > 0 && len(s.tail) > 0 && len(s.calls) == 0 && time.Since(s.heard) > 5*link.Patience
 	return !s.retired && s.why == nil && !stuck
 }
 
@@ -176,7 +178,7 @@ func (s *session) finish(err error) {
 
 // watch is the session's own goroutine: it reads when nobody else does.
 func (s *session) watch() {
-	idle := time.NewTicker(patience)
+	idle := time.NewTicker(link.Patience)
 	defer idle.Stop()
 	for {
 		select {
@@ -204,7 +206,7 @@ func (s *session) watch() {
 				break
 			}
 		}
-		<-s.reading
+		s.reading.Pass()
 		if s.waiting() { // began to wait before the turn was given back
 			s.relieve()
 		}
@@ -226,7 +228,7 @@ func (s *session) waiting() bool {
 func (s *session) active() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return time.Since(s.since) < patience
+	return time.Since(s.since) < link.Patience
 }
 
 // relieve makes the session's goroutine read.

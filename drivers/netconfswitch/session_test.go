@@ -143,6 +143,7 @@ func TestHelloWithMore(t *testing.T) {
 		l.chunked = true
 		l.raw(helloText(modern...) + "]]>]]>\n" + l.frame(alarm))
 		l.takeHello()
+		l.first()
 		l.ask(readMap, data("cross-connects", pair1))
 	}), func(t *testing.T, sw *netconfswitch.Switch) {
 		if m, err := sw.CrossConnects(ctx); err != nil || m.String() != "1>33" {
@@ -168,7 +169,8 @@ func TestBadHello(t *testing.T) {
 			l.raw(`<!DOCTYPE lolz [<!ENTITY lol "lol"><!ENTITY lol2 "&lol;&lol;">]><hello>&lol2;</hello>]]>]]>`)
 		}, nil, "cannot be read"},
 		{"another device", func(l *line) {
-			l.hello(base10, base11, "http://openconfig.net/yang/interfaces?module=openconfig-interfaces&amp;revision=2021-04-06")
+			l.raw(helloText(base10, base11, "http://openconfig.net/yang/interfaces?module=openconfig-interfaces&amp;revision=2021-04-06") + "]]>]]>")
+			l.takeHello()
 		},
 			ocs.ErrNotSupported, "openconfig-interfaces"},
 		{"nothing", func(l *line) { l.raw(helloText() + "]]>]]>"); l.takeHello() }, ocs.ErrNotSupported, "optical-switch"},
@@ -193,6 +195,91 @@ func TestBadHello(t *testing.T) {
 				if sw != nil || !errors.As(err, &op) || tc.want != nil && !errors.Is(err, tc.want) || !strings.Contains(err.Error(), tc.text) {
 					t.Errorf("got %v, %v", sw, err)
 				}
+				p.finish()
+			})
+		})
+	}
+}
+
+// TestFirstRequest opens sessions with servers that lose what comes together with
+// our hello, or are slow, or do not want to say who they are.
+func TestFirstRequest(t *testing.T) {
+	who := asks("product-information", "")
+	known := data("product-information", "<model-name>N-VST-32x32-LU1-DMHNV</model-name>")
+	for _, tc := range []struct {
+		name   string
+		script func(*line)
+		want   error
+		text   string
+		took   time.Duration
+	}{
+		{"told", func(l *line) { l.ask(who, known) }, nil, "", 0},
+		{"refused", func(l *line) { l.ask(who, rpcError("access-denied", "", "no")); l.ask(who, known) }, nil, "", 0},
+		{"a reply without message-id", func(l *line) {
+			l.expect(who)
+			l.raw(l.frame(strings.Replace(replyTo("", rpcError("malformed-message", "", "what?")), ` message-id=""`, "", 1)))
+			l.ask(who, known)
+		}, nil, "", 0},
+		{"lost", func(l *line) { l.expect(who); l.ask(who, known) }, nil, "", 250 * time.Millisecond},
+		{"lost three times", func(l *line) { l.expect(who); l.expect(who); l.expect(who); l.ask(who, known) }, nil, "", 1750 * time.Millisecond},
+		{"notification", func(l *line) { l.expect(who); l.raw(l.frame(alarm)); l.ask(who, known) }, nil, "", 250 * time.Millisecond},
+		{"wrong message-id", func(l *line) {
+			l.expect(who)
+			l.raw(l.frame(replyTo("101", known)))
+			l.ask(who, known)
+		}, nil, "", 250 * time.Millisecond},
+		{"slow", func(l *line) {
+			l.expect(who)
+			first := l.reply(known)
+			l.expect(who)
+			time.Sleep(50 * time.Millisecond)
+			l.raw(first)
+			time.Sleep(300 * time.Millisecond)
+			l.raw(l.reply(known))
+		}, nil, "", 300 * time.Millisecond},
+		{"closed", func(l *line) { l.expect(who); l.Close() }, io.EOF, "closed the session", 0},
+		{"closed in the middle", func(l *line) { l.expect(who); l.raw(l.reply(known)[:30]); l.Close() }, io.ErrUnexpectedEOF, "<rpc-reply", 0},
+		{"another message", func(l *line) { l.expect(who); l.raw(l.frame("<hello/>")) }, nil, "<hello>", 0},
+		{"silent", func(l *line) {
+			for range 6 { // at 0, 0.25, 0.75, 1.75, 3.75 and 7.75 seconds
+				l.expect(who)
+			}
+		}, context.DeadlineExceeded, "first request", netconfswitch.DefaultTimeout},
+		{"takes nothing", func(*line) { time.Sleep(2 * netconfswitch.DefaultTimeout) }, context.DeadlineExceeded, "first request", netconfswitch.DefaultTimeout},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPeer(t, func(l *line) {
+					l.chunked = true
+					l.raw(helloText(modern...) + "]]>]]>")
+					l.takeHello()
+					tc.script(l)
+					if tc.text == "" {
+						l.ask(readMap, data("cross-connects", pair1))
+					}
+				})
+				begun := time.Now()
+				sw, err := netconfswitch.Open(ctx, p.config())
+				if took := time.Since(begun); took != tc.took {
+					t.Errorf("took %v, want %v", took, tc.took)
+				}
+				if tc.text != "" {
+					if err == nil || tc.want != nil && !errors.Is(err, tc.want) || !strings.Contains(err.Error(), tc.text) {
+						t.Errorf("got %v", err)
+					}
+					p.finish()
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if id, err := sw.Identify(ctx); err != nil || id.Geometry != ocs.TwoSided(32, 32) {
+					t.Errorf("got %+v, %v", id, err)
+				}
+				if m, err := sw.CrossConnects(ctx); err != nil || m.String() != "1>33" {
+					t.Errorf("got %v, %v", m, err)
+				}
+				sw.Close()
 				p.finish()
 			})
 		})
@@ -665,7 +752,7 @@ func TestTrace(t *testing.T) {
 		}
 		sw.Close()
 		p.finish()
-		if !strings.HasPrefix(sent.String(), ourHello+"\n#") || strings.Count(sent.String(), "\n##\n") != 3 {
+		if !strings.HasPrefix(sent.String(), ourHello+"\n#") || strings.Count(sent.String(), "\n##\n") != 5 {
 			t.Errorf("sent %q", sent.String())
 		}
 		if got := received.String(); !strings.HasPrefix(got, "<?xml") || !strings.Contains(got, pair1) || strings.Contains(got, "hunter") ||

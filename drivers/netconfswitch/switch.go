@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/ocslab/ocslab/drivers/internal/link"
 	"github.com/ocslab/ocslab/drivers/internal/notify"
 	"github.com/ocslab/ocslab/drivers/transport"
 	"github.com/ocslab/ocslab/ocs"
@@ -54,12 +54,11 @@ type Switch struct {
 	// refusesTakeover is learned: the device denies a busy port.
 	refusesTakeover atomic.Bool
 
-	dialing   turn // to dial, and to store current
-	listening turn // to subscribe; who has it may use the next field
+	dialing   link.Turn // to dial, and to store current
+	listening link.Turn // to subscribe; who has it may use the next field
 	ear       *session
 
-	life context.Context // ends with Close
-	end  context.CancelFunc
+	life link.Life  // ends with Close
 	mu   sync.Mutex // guards what follows
 	open map[*session]struct{}
 }
@@ -73,12 +72,6 @@ var (
 	_ ocs.Notifier   = (*Switch)(nil)
 	_ ocs.Restarter  = (*Switch)(nil)
 )
-
-// turn is a lock that can be waited for together with other things. Who has put
-// a token into it has it.
-type turn chan struct{}
-
-func newTurn() turn { return make(turn, 1) }
 
 // Open connects and exchanges hellos. Errors are *[ocs.OpError]; a device that
 // does not announce the YANG module optical-switch matches
@@ -96,44 +89,12 @@ func Open(ctx context.Context, cfg Config) (*Switch, error) {
 	if cfg.MaxMessage <= 0 {
 		cfg.MaxMessage = DefaultMaxMessage
 	}
-	sw := &Switch{cfg: cfg, dialing: newTurn(), listening: newTurn(), open: map[*session]struct{}{}}
-	sw.life, sw.end = context.WithCancel(context.Background())
+	sw := &Switch{cfg: cfg, dialing: link.NewTurn(), listening: link.NewTurn(), life: link.NewLife(), open: map[*session]struct{}{}}
 	if _, _, err := sw.session(ctx); err != nil {
-		sw.end()
+		sw.life.End()
 		return nil, err
 	}
 	return sw, nil
-}
-
-// take waits for a turn. The turn is given back by receiving from t.
-func (sw *Switch) take(ctx context.Context, t turn) error {
-	select {
-	case t <- struct{}{}: // the usual case, and much cheaper alone
-	default:
-		select {
-		case t <- struct{}{}:
-		case <-ctx.Done():
-			return sw.gone(ctx)
-		case <-sw.life.Done():
-			return errClosed
-		}
-	}
-	if err := sw.gone(ctx); err != nil {
-		<-t
-		return err
-	}
-	return nil
-}
-
-// gone returns why there is no point in going on, if there is none.
-func (sw *Switch) gone(ctx context.Context) error {
-	switch {
-	case sw.life.Err() != nil:
-		return errClosed
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	}
-	return nil
 }
 
 // session returns the session that requests go to, and whether it was opened
@@ -142,10 +103,10 @@ func (sw *Switch) session(ctx context.Context) (s *session, fresh bool, err erro
 	if s := sw.current.Load(); s != nil && s.usable() {
 		return s, false, nil
 	}
-	if err := sw.take(ctx, sw.dialing); err != nil {
+	if err := sw.life.Take(ctx, sw.dialing); err != nil {
 		return nil, false, sw.fail("connect", "", "", err)
 	}
-	defer func() { <-sw.dialing }()
+	defer sw.dialing.Pass()
 	s = sw.current.Load()
 	if s != nil && s.usable() { // somebody else has opened it meanwhile
 		return s, false, nil
@@ -168,7 +129,7 @@ func (sw *Switch) connect(ctx context.Context) (*session, error) {
 	defer context.AfterFunc(sw.life, cancel)()
 	conn, err := sw.cfg.Dialer.Dial(ctx)
 	if err != nil {
-		if why := sw.gone(ctx); why != nil {
+		if why := sw.life.Gone(ctx); why != nil {
 			err = fmt.Errorf("cannot connect: %w", why)
 		}
 		return nil, sw.fail(op, "", "", err)
@@ -183,8 +144,8 @@ func (sw *Switch) connect(ctx context.Context) (*session, error) {
 	sw.mu.Unlock()
 	go s.watch()
 	if sw.life.Err() != nil { // Close may not have seen this session
-		s.close(errClosed)
-		return nil, sw.fail(op, "", "", errClosed)
+		s.close(link.ErrClosed)
+		return nil, sw.fail(op, "", "", link.ErrClosed)
 	}
 	return s, nil
 }
@@ -198,7 +159,7 @@ func (sw *Switch) forget(s *session) {
 
 // do sends a request, on a new session when that is needed and safe.
 func (sw *Switch) do(ctx context.Context, r request) (answer, error) {
-	if err := sw.gone(ctx); err != nil {
+	if err := sw.life.Gone(ctx); err != nil {
 		return answer{}, sw.fail(r.op, "", "", err)
 	}
 	s, fresh, err := sw.session(ctx)
@@ -207,7 +168,7 @@ func (sw *Switch) do(ctx context.Context, r request) (answer, error) {
 	}
 	a, err := s.exchange(ctx, r)
 	switch {
-	case err == nil, sw.gone(ctx) != nil, a.givenUp, s.alive(), fresh:
+	case err == nil, sw.life.Gone(ctx) != nil, a.givenUp, s.alive(), fresh:
 		return a, err
 	case a.receipt.Requests > 0 && !r.read:
 		return a, err // it may have taken effect
@@ -225,17 +186,14 @@ func (sw *Switch) do(ctx context.Context, r request) (answer, error) {
 // Close ends the sessions by closing their streams, without <close-session>.
 // Calls under way return an error that matches [net.ErrClosed].
 func (sw *Switch) Close() error {
-	sw.end()
+	sw.life.End()
 	sw.mu.Lock()
 	open := slices.Collect(maps.Keys(sw.open))
 	sw.mu.Unlock()
 	for _, s := range open {
-		s.close(errClosed)
+		s.close(link.ErrClosed)
 	}
 	return nil
 }
 
-var (
-	errClosed = fmt.Errorf("the switch was closed: %w", net.ErrClosed)
-	errSlow   = fmt.Errorf("it took too long: %w", context.DeadlineExceeded)
-)
+var errSlow = fmt.Errorf("it took too long: %w", context.DeadlineExceeded)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/ocslab/ocslab/drivers/internal/polatiscard"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/wire/scpi"
 )
@@ -21,7 +22,7 @@ func (sw *Switch) Apply(ctx context.Context, c ocs.Change) (ocs.Receipt, error) 
 	if err := sw.take(ctx, op); err != nil {
 		return total, err
 	}
-	defer sw.pass()
+	defer sw.turn.Pass()
 	send := func(command string, ccs []ocs.CrossConnect) error {
 		size := len(ccs)
 		if sw.cfg.MaxPairs > 0 {
@@ -42,7 +43,7 @@ func (sw *Switch) Apply(ctx context.Context, c ocs.Change) (ocs.Receipt, error) 
 	const add, sub = ":OXC:SWIT:CONN:ADD ", ":OXC:SWIT:CONN:SUB "
 	gone := c.Remove
 	if !sw.refusesTakeover {
-		gone = unreplaced(c)
+		gone = polatiscard.Unreplaced(c)
 	}
 	if err := send(sub, gone.Slice()); err != nil {
 		return total, err
@@ -63,25 +64,6 @@ func (sw *Switch) Apply(ctx context.Context, c ocs.Change) (ocs.Receipt, error) 
 		}
 	}
 	return total, err
-}
-
-// unreplaced returns what of c.Remove does not go by itself when c.Add takes
-// over its ports. On single-sided devices a port may take the other role.
-func unreplaced(c ocs.Change) ocs.Map {
-	if c.Remove.Len() == 0 {
-		return ocs.Map{}
-	}
-	taken := make(map[ocs.Port]bool, 2*c.Add.Len())
-	for a := range c.Add.All() {
-		taken[a.Ingress], taken[a.Egress] = true, true
-	}
-	var ccs []ocs.CrossConnect
-	for r := range c.Remove.All() {
-		if !taken[r.Ingress] && !taken[r.Egress] {
-			ccs = append(ccs, r)
-		}
-	}
-	return ocs.MustMap(ccs...) // a part of a Map
 }
 
 // pairs is a command with two lists, paired by position.

@@ -3,14 +3,11 @@ package scpiswitch
 import (
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/wire/scpi"
 )
-
-var errClosed = fmt.Errorf("the switch was closed: %w", net.ErrClosed)
 
 // fail makes the error for an operation.
 func (sw *Switch) fail(op, request, reply string, err error) error {

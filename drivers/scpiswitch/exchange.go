@@ -1,7 +1,6 @@
 package scpiswitch
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -43,15 +42,6 @@ type answer struct {
 // doubtful reports whether some of the errors may be somebody else's: a query
 // has either a reply or an error.
 func (a *answer) doubtful() bool { return a.data != "" || len(a.errs) > 1 }
-
-// waiting is what is still to come of the replies to a request.
-type waiting struct {
-	done, data bool   // the reply to askDone, to the query
-	asked      bool   // askError has been sent
-	begin      bool   // other replies are old ones
-	last       string // reply
-	a          *answer
-}
 
 // exchange carries out a request. An error is an *ocs.OpError; the session is
 // dead then unless the device has refused or nothing was sent.
@@ -101,6 +91,10 @@ func (s *session) drain(ctx context.Context, r request) (errs []scpi.Error, err 
 	return errs[:1], s.sw.fail(r.op, askError+lineEnd, string(s.raw), fmt.Errorf("more than %d errors are queued at the device, and they do not end", most))
 }
 
+// slowest is how long a byte may take, three times what it does at 300 baud. Who
+// only says something now and then is not waited for.
+const slowest = 100 * time.Millisecond
+
 // once sends a request and waits for its replies. Errors that the device has
 // queued are in a.errs.
 func (s *session) once(ctx context.Context, r request, a *answer) error {
@@ -115,20 +109,24 @@ func (s *session) once(ctx context.Context, r request, a *answer) error {
 	if r.begin { // a serial line may lose what comes just when it is opened
 		wait, tries = wait/4, 4
 	}
-	limit := s.now.Add(wait)
+	since, taken, read := s.now, w.taken, s.read
 	for ended := false; err == nil; {
 		if ended, err = s.replies(&w); ended || err != nil {
 			break
 		}
-		if s.came.Add(wait).After(limit) {
-			limit = s.came.Add(wait)
+		if w.taken > taken {
+			since, taken, read = s.came, w.taken, s.read
+		}
+		limit := since.Add(wait + time.Duration(s.read-read)*slowest)
+		if silent := s.came.Add(wait); s.read > read && silent.Before(limit) {
+			limit = silent
 		}
 		if err = s.fill(ctx, limit); !errors.Is(err, errSilent) {
 			continue
 		}
 		if tries--; tries > 0 {
 			err = s.send(ctx, r, &w)
-			limit = s.now.Add(wait)
+			since, read = s.now, s.read
 		} else {
 			err = fmt.Errorf("no reply for %v: %w", s.sw.cfg.Timeout, context.DeadlineExceeded)
 		}
@@ -224,107 +222,5 @@ func (s *session) pause(ctx context.Context, w *waiting, owed *bool) error {
 		if _, err := s.replies(w); err != nil {
 			return err
 		}
-	}
-}
-
-// replies takes the replies that have come, and reports whether they were the
-// last.
-func (s *session) replies(w *waiting) (ended bool, err error) {
-	for {
-		line, ok, err := s.dec.Next()
-		if err != nil {
-			var long *scpi.TooLongError
-			if errors.As(err, &long) {
-				s.tail = append(s.tail[:0], long.Head...)
-				err = fmt.Errorf("the reply does not end: %w", tooLong{long})
-			}
-			return false, err
-		}
-		if !ok {
-			return false, nil
-		}
-		line = bytes.TrimSpace(line)
-		if s.raw = append(append(s.raw, line...), lineEnd...); len(s.raw) > s.most {
-			return false, errors.New("the device goes on and on, and does not answer")
-		}
-		begin := s.begin
-		s.begin = s.now
-		if len(line) == 0 || w.knows(line) {
-			continue
-		}
-		if w.a.receipt.FirstByte.IsZero() {
-			w.a.receipt.FirstByte = begin
-		}
-		if ended, err := w.take(string(line)); ended || err != nil {
-			return ended, err
-		}
-	}
-}
-
-// isError reports whether a reply is one to askError, <number>,"<text>", and
-// whether the number is zero.
-func isError(line []byte) (is, none bool) {
-	number, text, _ := bytes.Cut(line, []byte(","))
-	number, text = bytes.TrimSpace(number), bytes.TrimSpace(text)
-	if len(number) > 0 && (number[0] == '-' || number[0] == '+') {
-		number = number[1:]
-	}
-	if len(number) == 0 || len(text) == 0 || text[0] != '"' || len(bytes.Trim(number, "0123456789")) > 0 {
-		return false, false
-	}
-	return true, len(bytes.Trim(number, "0")) == 0
-}
-
-// knows reports whether a reply is an old one: "No error" to an earlier request,
-// or the one just before once more.
-func (w *waiting) knows(line []byte) bool {
-	if is, none := isError(line); is {
-		return none && (w.done || w.data || !w.asked) || w.begin && !w.asked
-	}
-	return w.begin || string(line) == w.last
-}
-
-// take takes the next reply, and reports whether it was the last.
-func (w *waiting) take(line string) (ended bool, err error) {
-	w.last = line
-	is, _ := isError([]byte(line))
-	switch {
-	case is:
-		errs, err := scpi.ParseError(line)
-		if err != nil {
-			return false, fmt.Errorf("cannot understand the error that the device tells: %w", err)
-		}
-		if w.done || !w.asked {
-			// Perhaps of another request: no refusal, which would be a promise.
-			return false, fmt.Errorf("%w came out of turn, so the session is given up", &errs[0])
-		}
-		w.a.errs = errs
-		return true, nil
-	case w.done && (line == "1" || line == "+1"):
-		w.done = false
-	case w.data && !w.done:
-		w.data, w.a.data = false, line
-	default:
-		return false, fmt.Errorf("%.60q is no reply to this request, so the session is given up", line)
-	}
-	return false, nil
-}
-
-// forget drops replies that nobody waits for. A part of one, or what broke the
-// session behind a reply, ends it.
-func (s *session) forget() {
-	s.raw = s.raw[:0]
-	for {
-		_, ok, err := s.dec.Next()
-		if err != nil {
-			s.end()
-			return
-		}
-		if !ok {
-			break
-		}
-	}
-	if s.late != nil || s.dec.Pending() {
-		s.end()
 	}
 }

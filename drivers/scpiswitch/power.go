@@ -21,7 +21,7 @@ func (sw *Switch) Power(ctx context.Context, ports ...ocs.Port) (ocs.PowerReadin
 	if err := sw.take(ctx, opPower); err != nil {
 		return ocs.PowerReading{}, err
 	}
-	defer sw.pass()
+	defer sw.turn.Pass()
 	if len(ports) == 0 {
 		id, err := sw.identify(ctx)
 		if err != nil {

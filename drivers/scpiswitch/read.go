@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ocslab/ocslab/drivers/internal/polatiscard"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/wire/scpi"
 )
@@ -17,7 +18,7 @@ func (sw *Switch) Identify(ctx context.Context) (ocs.Identity, error) {
 	if err := sw.take(ctx, opIdentify); err != nil {
 		return ocs.Identity{}, err
 	}
-	defer sw.pass()
+	defer sw.turn.Pass()
 	return sw.identify(ctx)
 }
 
@@ -42,7 +43,7 @@ func (sw *Switch) identify(ctx context.Context) (ocs.Identity, error) {
 	for i := range f {
 		f[i] = strings.TrimSpace(f[i])
 	}
-	id := ocs.Identity{Vendor: f[0], Model: f[1], Serial: f[2], Firmware: f[3], Geometry: geometryOf(f[1])}
+	id := ocs.Identity{Vendor: f[0], Model: f[1], Serial: f[2], Firmware: f[3], Geometry: polatiscard.Geometry(f[1])}
 	if !id.Geometry.SingleSided {
 		a, err := sw.perform(ctx, request{op: opIdentify, query: ":OXC:SWIT:SIZE?"})
 		switch {
@@ -80,17 +81,6 @@ func parseSize(s string) (ocs.Geometry, bool) {
 		return ocs.SingleSided(n[0]), true
 	}
 	return ocs.TwoSided(n[0], n[1]), true
-}
-
-// geometryOf reads the size out of a product code such as
-// N-VST-192x192-LU1-DMHNV-801.
-func geometryOf(product string) ocs.Geometry {
-	for part := range strings.SplitSeq(product, "-") {
-		if g, err := ocs.ParseGeometry(part); err == nil {
-			return g
-		}
-	}
-	return ocs.Geometry{}
 }
 
 // garbled is the error for a reply that cannot be understood.

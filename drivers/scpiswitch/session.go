@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/ocslab/ocslab/drivers/internal/link"
 	"github.com/ocslab/ocslab/drivers/transport"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/wire/scpi"
@@ -29,6 +30,7 @@ type session struct {
 	tail  []byte    // of a reply that has not ended, shortened
 	now   time.Time // when the last read or write returned
 	came  time.Time // when something was last read
+	read  int       // bytes, ever
 	begin time.Time // when what the decoder holds began to come
 	late  error     // came with the last bytes, and is told when they are used
 	empty time.Time // when the error queue was last seen empty
@@ -48,10 +50,6 @@ func (s *session) end() {
 	s.conn.Close()
 }
 
-// patience is how long a read or write may block before it is looked whether
-// anybody still waits for it.
-const patience = 20 * time.Millisecond
-
 // write writes all of p, gives up when nothing passes for Config.Timeout or ctx
 // ends, and returns how much it wrote. The first head bytes of p are what r
 // times: the last write of them was between r.SendStart and r.Sent.
@@ -60,8 +58,8 @@ func (s *session) write(ctx context.Context, p []byte, head int, r *ocs.Receipt)
 	defer func() { s.now = now }()
 	for limit := now.Add(s.sw.cfg.Timeout); ; {
 		// Left alone while there is some time: setting it may wake a thread.
-		if s.writeBy.Sub(now) < patience/2 {
-			s.writeBy = now.Add(patience)
+		if s.writeBy.Sub(now) < link.Patience/2 {
+			s.writeBy = now.Add(link.Patience)
 			_ = s.conn.SetWriteDeadline(s.writeBy) // if this fails, so does Write
 			now = time.Now()
 		}
@@ -97,7 +95,7 @@ func (s *session) write(ctx context.Context, p []byte, head int, r *ocs.Receipt)
 		default:
 			// Perhaps the device takes nothing until somebody takes what it says.
 			s.now = now
-			err = s.fill(ctx, now.Add(patience))
+			err = s.fill(ctx, now.Add(link.Patience))
 			if now = s.now; err == nil || errors.Is(err, errSilent) {
 				continue
 			}
@@ -113,7 +111,7 @@ func (s *session) fill(ctx context.Context, limit time.Time) error {
 	if s.late != nil {
 		return s.broken(s.late)
 	}
-	soon, hurry := s.now.Add(patience), false
+	soon, hurry := s.now.Add(link.Patience), false
 	if limit.Before(soon) {
 		soon, hurry = limit, true
 	}
@@ -121,7 +119,7 @@ func (s *session) fill(ctx context.Context, limit time.Time) error {
 		soon, hurry = d, true
 	}
 	// Left alone while there is some time, as in write.
-	if hurry || s.readBy.Sub(s.now) < patience/2 {
+	if hurry || s.readBy.Sub(s.now) < link.Patience/2 {
 		s.readBy = soon
 		_ = s.conn.SetReadDeadline(soon)
 	}
@@ -183,6 +181,7 @@ func (s *session) feed(p []byte) {
 		s.sw.cfg.Trace(false, p)
 	}
 	s.came = s.now
+	s.read += len(p)
 	if !s.dec.Pending() {
 		s.begin = s.now
 	}
@@ -204,7 +203,7 @@ func (s *session) broken(err error) error {
 func (s *session) reason(err error) error {
 	switch {
 	case s.sw.life.Err() != nil:
-		return errClosed
+		return link.ErrClosed
 	case errors.Is(err, io.EOF) && len(bytes.TrimSpace(s.tail)) > 0:
 		return fmt.Errorf("the device closed the session in mid-reply: %w", io.ErrUnexpectedEOF)
 	case errors.Is(err, io.EOF):

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"strings"
@@ -340,12 +341,13 @@ func TestChangeIsNotRepeated(t *testing.T) {
 // A device that finishes late acknowledges late, and is not given up while
 // bytes come.
 func TestReceiptAndProgress(t *testing.T) {
+	const perByte = 200 * time.Millisecond // 17 of them are longer than Timeout
 	talkWith(t, func(c *scpiswitch.Config) { c.Timeout = 2 * time.Second }, func(t *testing.T, sw *scpiswitch.Switch) {
 		begun := time.Now()
 		r, err := sw.Apply(t.Context(), change)
 		at := func(x time.Time) time.Duration { return x.Sub(begun) }
 		n := time.Duration(len(fine) - 1) // CR is enough
-		if err != nil || at(r.SendStart) != 0 || at(r.Sent) != 0 || at(r.FirstByte) != time.Second || at(r.Acked) != time.Second*(1+n) || r.Requests != 1 {
+		if err != nil || at(r.SendStart) != 0 || at(r.Sent) != 0 || at(r.FirstByte) != time.Second || at(r.Acked) != time.Second+n*perByte || r.Requests != 1 {
 			t.Errorf("got %v %v %v %v, %v", at(r.SendStart), at(r.Sent), at(r.FirstByte), at(r.Acked), err)
 		}
 	}, func(l *line) {
@@ -353,10 +355,31 @@ func TestReceiptAndProgress(t *testing.T) {
 		time.Sleep(time.Second)
 		l.send("1\r\n")
 		for _, c := range fine {
-			time.Sleep(time.Second)
+			time.Sleep(perByte)
 			l.send(string(c))
 		}
 	})
+}
+
+// A device that says nothing of use, but goes on and on, is given up.
+func TestDribble(t *testing.T) {
+	for name, dribble := range map[string]string{"blank lines": "\r\n", "part of a line": "x"} {
+		t.Run(name, func(t *testing.T) {
+			talkWith(t, func(c *scpiswitch.Config) { c.Timeout = 2 * time.Second }, func(t *testing.T, sw *scpiswitch.Switch) {
+				begun := time.Now()
+				_, err := sw.CrossConnects(t.Context())
+				if took := time.Since(begun); !errors.Is(err, context.DeadlineExceeded) || took < 2*time.Second || took > 3*time.Second {
+					t.Errorf("got %v after %v", err, took)
+				}
+			}, func(l *line) {
+				l.expect(readMap, ":SYST:ERR?")
+				for err := error(nil); err == nil; {
+					time.Sleep(time.Second)
+					_, err = l.Write([]byte(dribble))
+				}
+			})
+		})
+	}
 }
 
 // slow is a stream that takes a few bytes at a time, as a serial line does.
@@ -547,6 +570,74 @@ func TestGap(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestGapOverJitter: firmware that takes its time for a query, and then is deaf for
+// another while, loses nothing over a link that delays one line more than the
+// next, if the gap is as long as that while and the jitter.
+func TestGapOverJitter(t *testing.T) {
+	const deaf, jitter, work = 100 * time.Millisecond, 30 * time.Millisecond, 120 * time.Millisecond
+	type arrival struct {
+		line string
+		at   time.Time
+	}
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			delay := rand.New(rand.NewPCG(seed, seed))
+			lost := 0
+			p := newPeer(t, func(l *line) {
+				arrivals := make(chan arrival, 10)
+				var device sync.WaitGroup
+				device.Go(func() {
+					delay, ready := rand.New(rand.NewPCG(seed, ^seed)), time.Time{}
+					for a := range arrivals {
+						time.Sleep(time.Until(a.at))
+						if a.at.Before(ready) {
+							lost++
+							continue
+						}
+						ready = a.at.Add(deaf)
+						reply, query := map[string]string{"*OPC?": "1\r\n", readMap: "(@1),(@17)\r\n", ":SYST:ERR?": fine}[a.line]
+						if query {
+							ready = ready.Add(work)
+							time.Sleep(work + time.Duration(delay.Int64N(int64(jitter))))
+							l.send(reply)
+						}
+					}
+				})
+				last := time.Time{}
+				for s := l.next(); s != ""; s = l.next() {
+					at := time.Now().Add(time.Duration(delay.Int64N(int64(jitter))))
+					if at.Before(last) {
+						at = last
+					}
+					last = at
+					arrivals <- arrival{s, at}
+				}
+				close(arrivals)
+				device.Wait()
+			})
+			cfg := p.config()
+			cfg.Gap = deaf + jitter
+			sw, err := scpiswitch.Open(t.Context(), cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				if _, err := sw.Apply(t.Context(), change); err != nil {
+					t.Errorf("seed %d: %v", seed, err)
+				}
+				if m, err := sw.CrossConnects(t.Context()); err != nil || m.String() != "1>17" {
+					t.Errorf("seed %d: got %v, %v", seed, m, err)
+				}
+			}
+			sw.Close()
+			p.finish()
+			if lost > 0 {
+				t.Errorf("seed %d: %d lines were lost", seed, lost)
+			}
+		})
+	}
 }
 
 // Calls from many goroutines take turns, and each gets its own reply.

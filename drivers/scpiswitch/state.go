@@ -90,7 +90,7 @@ func (sw *Switch) BootMode(ctx context.Context) (ocs.BootMode, error) {
 	if err := sw.take(ctx, opBootMode); err != nil {
 		return "", err
 	}
-	defer sw.pass()
+	defer sw.turn.Pass()
 	return sw.bootMode(ctx)
 }
 
@@ -144,7 +144,7 @@ func (sw *Switch) Restart(ctx context.Context) error {
 	if err := sw.take(ctx, op); err != nil {
 		return err
 	}
-	defer sw.pass()
+	defer sw.turn.Pass()
 	m, err := sw.bootMode(ctx)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ocslab/ocslab/drivers/internal/link"
 	"github.com/ocslab/ocslab/drivers/transport"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/wire/scpi"
@@ -25,10 +26,13 @@ type Config struct {
 
 	// Timeout is how long the device may neither take nor say anything while a
 	// request is under way, 0 means DefaultTimeout. What passes slowly, as over
-	// a serial line, is not late. A context that ends earlier counts, too.
+	// a serial line, is not late, but a reply has no more than Timeout and 100 ms
+	// for each byte that comes. A context that ends earlier counts, too.
 	Timeout time.Duration
-	// Gap is the least pause between two commands. Firmware for 16x16 units is
-	// known to lose commands that come sooner than 100 ms.
+	// Gap is the least pause between two lines, and between a reply and the next
+	// line. Firmware for 16x16 units is known to lose commands that come sooner
+	// than 100 ms. Where the way to the device delays one line more than the
+	// next, Gap must be longer by that.
 	Gap time.Duration
 	// MaxPairs is the largest number of cross-connects in one command; 0 is no
 	// limit. A larger change takes several commands and is no longer one
@@ -49,8 +53,8 @@ type Config struct {
 type Switch struct {
 	cfg Config
 
-	turn chan struct{} // holds one token; who has it may use what follows
-	s    *session      // nil when not connected
+	turn link.Turn // who has it may use what follows
+	s    *session  // nil when not connected
 	id   *ocs.Identity
 	// refusesTakeover is learned: the device denies a busy port.
 	refusesTakeover bool
@@ -58,8 +62,7 @@ type Switch struct {
 	out             []byte
 	said            time.Time // when the last command had been sent
 
-	life context.Context // ends with Close
-	end  context.CancelFunc
+	life link.Life               // ends with Close
 	open atomic.Pointer[session] // the newest, for Close
 }
 
@@ -88,12 +91,11 @@ func Open(ctx context.Context, cfg Config) (*Switch, error) {
 	if cfg.MaxReply <= 0 {
 		cfg.MaxReply = scpi.DefaultMaxReply
 	}
-	sw := &Switch{cfg: cfg, turn: make(chan struct{}, 1), unmonitored: map[ocs.Port]bool{}}
-	sw.life, sw.end = context.WithCancel(context.Background())
+	sw := &Switch{cfg: cfg, turn: link.NewTurn(), life: link.NewLife(), unmonitored: map[ocs.Port]bool{}}
 	sw.turn <- struct{}{}
-	defer sw.pass()
+	defer sw.turn.Pass()
 	if err := sw.connect(ctx); err != nil {
-		sw.end()
+		sw.life.End()
 		return nil, err
 	}
 	return sw, nil
@@ -101,34 +103,8 @@ func Open(ctx context.Context, cfg Config) (*Switch, error) {
 
 // take waits for the turn to use the session.
 func (sw *Switch) take(ctx context.Context, op string) error {
-	select {
-	case sw.turn <- struct{}{}: // the usual case, and much cheaper alone
-	default:
-		select {
-		case sw.turn <- struct{}{}:
-		case <-ctx.Done():
-			return sw.fail(op, "", "", sw.gone(ctx))
-		case <-sw.life.Done():
-			return sw.fail(op, "", "", errClosed)
-		}
-	}
-	if err := sw.gone(ctx); err != nil {
-		sw.pass()
+	if err := sw.life.Take(ctx, sw.turn); err != nil {
 		return sw.fail(op, "", "", err)
-	}
-	return nil
-}
-
-// pass ends the turn.
-func (sw *Switch) pass() { <-sw.turn }
-
-// gone returns why there is no point in going on, if there is none.
-func (sw *Switch) gone(ctx context.Context) error {
-	switch {
-	case sw.life.Err() != nil:
-		return errClosed
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
 	}
 	return nil
 }
@@ -145,7 +121,7 @@ func (sw *Switch) connect(ctx context.Context) error {
 	defer context.AfterFunc(sw.life, cancel)()
 	conn, err := sw.cfg.Dialer.Dial(dialing)
 	if err != nil {
-		if why := sw.gone(ctx); why != nil {
+		if why := sw.life.Gone(ctx); why != nil {
 			err = fmt.Errorf("cannot connect: %w", why)
 		}
 		return sw.fail(op, "", "", err)
@@ -154,7 +130,7 @@ func (sw *Switch) connect(ctx context.Context) error {
 	sw.open.Store(s)
 	if sw.life.Err() != nil { // Close may not have seen this session
 		s.end()
-		return sw.fail(op, "", "", errClosed)
+		return sw.fail(op, "", "", link.ErrClosed)
 	}
 	if _, err := s.drain(ctx, request{op: op, begin: true}); err != nil {
 		s.end()
@@ -169,7 +145,7 @@ func (sw *Switch) do(ctx context.Context, r request) (answer, error) {
 	if err := sw.take(ctx, r.op); err != nil {
 		return answer{}, err
 	}
-	defer sw.pass()
+	defer sw.turn.Pass()
 	return sw.perform(ctx, r)
 }
 
@@ -219,13 +195,13 @@ func (sw *Switch) ready(ctx context.Context, r request) (fresh bool, err error) 
 // again reports whether a read that gave err, perhaps nil, can be tried on a new
 // session.
 func (sw *Switch) again(ctx context.Context, err error) bool {
-	return sw.s.dead && sw.gone(ctx) == nil && !errors.Is(err, context.DeadlineExceeded)
+	return sw.s.dead && sw.life.Gone(ctx) == nil && !errors.Is(err, context.DeadlineExceeded)
 }
 
 // Close ends the session. Calls under way return an error that matches
 // [net.ErrClosed].
 func (sw *Switch) Close() error {
-	sw.end()
+	sw.life.End()
 	if s := sw.open.Load(); s != nil {
 		s.conn.Close()
 	}

@@ -4,11 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 
+	"github.com/ocslab/ocslab/drivers/internal/polatiscard"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/wire/tl1"
 )
@@ -33,7 +32,7 @@ func (sw *Switch) perPort(ctx context.Context, op, code string, ports []ocs.Port
 	if err := sw.take(ctx, op); err != nil {
 		return answer{}, err
 	}
-	defer sw.pass()
+	defer sw.turn.Pass()
 	return sw.eachPort(ctx, op, code, ports, line)
 }
 
@@ -60,7 +59,7 @@ func (sw *Switch) Power(ctx context.Context, ports ...ocs.Port) (ocs.PowerReadin
 	if err := sw.take(ctx, opPower); err != nil {
 		return ocs.PowerReading{}, err
 	}
-	defer sw.pass()
+	defer sw.turn.Pass()
 	return sw.d.power(ctx, ports)
 }
 
@@ -85,12 +84,6 @@ func number(s string) (x float64, ok bool) {
 	return x, err == nil && !math.IsNaN(x) && !math.IsInf(x, 1)
 }
 
-// averaging is ATIME 1..8 of SET-PORT-PMON.
-var averaging = []time.Duration{
-	10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond,
-	200 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second,
-}
-
 // Monitors reads the settings with one RTRV-PORT-PMON.
 func (sw *Switch) Monitors(ctx context.Context, ports ...ocs.Port) ([]ocs.Monitor, error) {
 	var ms []ocs.Monitor
@@ -102,10 +95,10 @@ func (sw *Switch) Monitors(ctx context.Context, ports ...ocs.Port) ([]ocs.Monito
 		wave, ok1 := number(f[0])
 		offset, ok2 := number(f[1])
 		step, err := strconv.Atoi(f[2])
-		if !ok1 || !ok2 || math.IsInf(wave+offset, 0) || err != nil || step < 1 || step > len(averaging) {
+		if !ok1 || !ok2 || math.IsInf(wave+offset, 0) || err != nil || step < 1 || step > len(polatiscard.Averaging) {
 			return false
 		}
-		ms = append(ms, ocs.Monitor{Port: p, WavelengthNM: wave, Offset: ocs.DB(offset), Averaging: averaging[step-1]})
+		ms = append(ms, ocs.Monitor{Port: p, WavelengthNM: wave, Offset: ocs.DB(offset), Averaging: polatiscard.Averaging[step-1]})
 		return true
 	})
 	return ms, err
@@ -120,8 +113,7 @@ func (sw *Switch) SetMonitor(ctx context.Context, m ocs.Monitor) error {
 	}
 	params = append(params, "OFFSET="+signed(float64(m.Offset)))
 	if m.Averaging != 0 {
-		step, _ := slices.BinarySearch(averaging, m.Averaging)
-		params = append(params, "ATIME="+strconv.Itoa(min(step, len(averaging)-1)+1))
+		params = append(params, "ATIME="+strconv.Itoa(polatiscard.AveragingStep(m.Averaging)))
 	}
 	_, err := sw.do(ctx, request{op: "set monitor", code: "SET-PORT-PMON", aid: portList([]ocs.Port{m.Port}), blocks: []string{"", strings.Join(params, ",")}, again: true})
 	return err
@@ -166,7 +158,7 @@ func (sw *Switch) Labels(ctx context.Context, ports ...ocs.Port) (map[ocs.Port]s
 	if err := sw.take(ctx, opLabels); err != nil {
 		return nil, err
 	}
-	defer sw.pass()
+	defer sw.turn.Pass()
 	return sw.d.labels(ctx, ports)
 }
 

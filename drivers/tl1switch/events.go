@@ -30,7 +30,7 @@ func (sw *Switch) listen(ctx context.Context) (*session, error) {
 	if err := sw.take(ctx, op); err != nil {
 		return nil, err
 	}
-	defer sw.pass()
+	defer sw.turn.Pass()
 	if sw.s == nil || !sw.s.usable() {
 		if err := sw.connect(ctx); err != nil {
 			return nil, err
@@ -55,7 +55,7 @@ func (sw *Switch) unlisten(ctx context.Context) {
 	if sw.take(ctx, "") != nil {
 		return
 	}
-	defer sw.pass()
+	defer sw.turn.Pass()
 	if sw.s != nil && sw.s.usable() {
 		_ = sw.inhibit(ctx, sw.s) // looks again whether anybody listens
 	}

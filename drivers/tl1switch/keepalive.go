@@ -22,7 +22,7 @@ func (sw *Switch) ping(idle time.Duration) time.Duration {
 	if sw.take(sw.life, "") != nil {
 		return idle
 	}
-	defer sw.pass()
+	defer sw.turn.Pass()
 	if sw.s == nil || !sw.s.usable() {
 		return idle
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ocslab/ocslab/drivers/internal/polatiscard"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/wire/tl1"
 )
@@ -53,7 +54,7 @@ func (d *polatis) identify(ctx context.Context) (ocs.Identity, error) {
 	id.Serial = keyword(said[1], "SN=")
 	var err error
 	if id.Geometry, err = ocs.ParseGeometry(keyword(said[2], "SYSTEM:SIZE=")); err != nil {
-		id.Geometry = geometryOf(id.Model)
+		id.Geometry = polatiscard.Geometry(id.Model)
 	}
 	return id, nil
 }
@@ -65,17 +66,6 @@ func keyword(text, key string) string {
 		rest = rest[:i]
 	}
 	return rest
-}
-
-// geometryOf reads the size out of a product code such as
-// N-VST-192x192-LU1-DMHNV-801.
-func geometryOf(product string) ocs.Geometry {
-	for part := range strings.SplitSeq(product, "-") {
-		if g, err := ocs.ParseGeometry(part); err == nil {
-			return g
-		}
-	}
-	return ocs.Geometry{}
 }
 
 func (d *polatis) crossConnects(ctx context.Context) (ocs.Map, error) {
@@ -105,7 +95,7 @@ func (d *polatis) crossConnects(ctx context.Context) (ocs.Map, error) {
 func (d *polatis) apply(ctx context.Context, w *work, c ocs.Change) error {
 	gone := c.Remove
 	if !d.refusesTakeover {
-		gone = unreplaced(c)
+		gone = polatiscard.Unreplaced(c)
 	}
 	if gone.Len() > 0 {
 		if err := w.send(ctx, request{code: "DLT-PATCH", aid: ingresses(gone)}); err != nil {
@@ -136,27 +126,6 @@ func (d *polatis) apply(ctx context.Context, w *work, c ocs.Change) error {
 		add = add[len(pairs):]
 	}
 	return nil
-}
-
-// unreplaced returns what of c.Remove does not go by itself when c.Add takes
-// over its ports. On single-sided devices a port may take the other role.
-func unreplaced(c ocs.Change) ocs.Map {
-	var top ocs.Port
-	for a := range c.Add.All() {
-		top = max(top, a.Ingress, a.Egress)
-	}
-	taken := make([]bool, top+1)
-	for a := range c.Add.All() {
-		taken[a.Ingress], taken[a.Egress] = true, true
-	}
-	goes := func(p ocs.Port) bool { return p <= top && taken[p] }
-	var ccs []ocs.CrossConnect
-	for r := range c.Remove.All() {
-		if !goes(r.Ingress) && !goes(r.Egress) {
-			ccs = append(ccs, r)
-		}
-	}
-	return ocs.MustMap(ccs...) // a part of a Map
 }
 
 // ingresses is the AID of DLT-PATCH.

@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/ocslab/ocslab/drivers/internal/link"
 	"github.com/ocslab/ocslab/drivers/internal/notify"
 	"github.com/ocslab/ocslab/drivers/transport"
 	"github.com/ocslab/ocslab/internal/secret"
@@ -70,15 +69,14 @@ type Switch struct {
 	events  notify.Hub
 	tracing sync.Mutex // held while Trace is called
 
-	turn chan struct{} // holds one token; who has it may use what follows
-	s    *session      // nil when not connected
+	turn link.Turn // who has it may use what follows
+	s    *session  // nil when not connected
 	id   *ocs.Identity
 	d    dialect
 	ctag int
 	out  []byte
 
-	life context.Context // ends with Close
-	end  context.CancelFunc
+	life link.Life               // ends with Close
 	open atomic.Pointer[session] // the newest, for Close
 }
 
@@ -109,16 +107,15 @@ func Open(ctx context.Context, cfg Config) (*Switch, error) {
 	if cfg.Group == "" {
 		cfg.Group = cfg.User
 	}
-	sw := &Switch{cfg: cfg, hide: newHider(cfg.Password.Reveal()), turn: make(chan struct{}, 1)}
+	sw := &Switch{cfg: cfg, hide: newHider(cfg.Password.Reveal()), turn: link.NewTurn(), life: link.NewLife()}
 	var err error
 	if sw.d, err = newDialect(sw); err != nil {
 		return nil, err
 	}
-	sw.life, sw.end = context.WithCancel(context.Background())
 	sw.turn <- struct{}{}
-	defer sw.pass()
+	defer sw.turn.Pass()
 	if err := sw.connect(ctx); err != nil {
-		sw.end()
+		sw.life.End()
 		return nil, err
 	}
 	if idle := sw.d.keepAlive(); idle > 0 {
@@ -129,34 +126,8 @@ func Open(ctx context.Context, cfg Config) (*Switch, error) {
 
 // take waits for the turn to use the session.
 func (sw *Switch) take(ctx context.Context, op string) error {
-	select {
-	case sw.turn <- struct{}{}: // the usual case, and much cheaper alone
-	default:
-		select {
-		case sw.turn <- struct{}{}:
-		case <-ctx.Done():
-			return sw.fail(op, "", "", sw.gone(ctx))
-		case <-sw.life.Done():
-			return sw.fail(op, "", "", errClosed)
-		}
-	}
-	if err := sw.gone(ctx); err != nil {
-		sw.pass()
+	if err := sw.life.Take(ctx, sw.turn); err != nil {
 		return sw.fail(op, "", "", err)
-	}
-	return nil
-}
-
-// pass ends the turn.
-func (sw *Switch) pass() { <-sw.turn }
-
-// gone returns why there is no point in going on, if there is none.
-func (sw *Switch) gone(ctx context.Context) error {
-	switch {
-	case sw.life.Err() != nil:
-		return errClosed
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
 	}
 	return nil
 }
@@ -172,7 +143,7 @@ func (sw *Switch) connect(ctx context.Context) error {
 	defer context.AfterFunc(sw.life, cancel)()
 	conn, err := sw.cfg.Dialer.Dial(dialing)
 	if err != nil {
-		if why := sw.gone(ctx); why != nil {
+		if why := sw.life.Gone(ctx); why != nil {
 			err = fmt.Errorf("cannot connect: %w", why)
 		}
 		return sw.fail("connect", "", "", err)
@@ -180,7 +151,7 @@ func (sw *Switch) connect(ctx context.Context) error {
 	s := newSession(conn, sw)
 	sw.open.Store(s)
 	if sw.life.Err() != nil { // Close may not have seen this session
-		s.close(errClosed)
+		s.close(link.ErrClosed)
 	}
 	if err := sw.login(ctx, s); err != nil {
 		s.close(errors.New("the login failed"))
@@ -246,7 +217,7 @@ func (sw *Switch) do(ctx context.Context, r request) (answer, error) {
 	if err := sw.take(ctx, r.op); err != nil {
 		return answer{}, err
 	}
-	defer sw.pass()
+	defer sw.turn.Pass()
 	return sw.perform(ctx, r)
 }
 
@@ -261,7 +232,7 @@ func (sw *Switch) perform(ctx context.Context, r request) (answer, error) {
 	}
 	a, err := sw.s.exchange(ctx, r)
 	switch {
-	case err == nil || sw.gone(ctx) != nil:
+	case err == nil || sw.life.Gone(ctx) != nil:
 		return a, err
 	case notLoggedIn(err):
 		if err := sw.login(ctx, sw.s); err != nil {
@@ -288,86 +259,9 @@ func (sw *Switch) perform(ctx context.Context, r request) (answer, error) {
 // Close ends the session without logging out, as clients of these devices do.
 // Calls under way return an error that matches [net.ErrClosed].
 func (sw *Switch) Close() error {
-	sw.end()
+	sw.life.End()
 	if s := sw.open.Load(); s != nil {
-		s.close(errClosed)
+		s.close(link.ErrClosed)
 	}
 	return nil
-}
-
-// Identify returns what the device says of itself. It is asked until it has
-// told its size, then no more.
-func (sw *Switch) Identify(ctx context.Context) (ocs.Identity, error) {
-	if err := sw.take(ctx, opIdentify); err != nil {
-		return ocs.Identity{}, err
-	}
-	defer sw.pass()
-	return sw.identify(ctx)
-}
-
-func (sw *Switch) identify(ctx context.Context) (ocs.Identity, error) {
-	if sw.id != nil {
-		return *sw.id, nil
-	}
-	id, err := sw.d.identify(ctx)
-	if err == nil && id.Geometry.Known() {
-		sw.id = &id
-	}
-	return id, err
-}
-
-// CrossConnects returns what the device holds. Circuits that it lists as failed
-// are not among them: they carry no light.
-func (sw *Switch) CrossConnects(ctx context.Context) (ocs.Map, error) {
-	if err := sw.take(ctx, opRead); err != nil {
-		return ocs.Map{}, err
-	}
-	defer sw.pass()
-	return sw.d.crossConnects(ctx)
-}
-
-// Apply carries out a change; see [ocs.Switch]. How many requests that takes
-// depends on the dialect, see the package documentation.
-func (sw *Switch) Apply(ctx context.Context, c ocs.Change) (ocs.Receipt, error) {
-	if c.Empty() {
-		return ocs.Receipt{}, nil
-	}
-	if err := sw.take(ctx, opChange); err != nil {
-		return ocs.Receipt{}, err
-	}
-	defer sw.pass()
-	w := work{sw: sw}
-	err := sw.d.apply(ctx, &w, c)
-	return w.total, err
-}
-
-// What is done, for messages.
-const (
-	opIdentify = "identify"
-	opRead     = "read cross-connects"
-	opChange   = "change circuits"
-	opPower    = "read power"
-	opLabels   = "read labels"
-)
-
-// mapOf makes a map of what a reply listed.
-func (sw *Switch) mapOf(a answer, m ocs.Map, err error) (ocs.Map, error) {
-	if err != nil {
-		// Not wrapped: nobody asked for anything that could be a conflict.
-		return m, sw.fail(opRead, "", string(a.msg.Raw), fmt.Errorf("the device contradicts itself: %v", err))
-	}
-	return m, nil
-}
-
-func parsePort(s string) (ocs.Port, error) {
-	n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 16)
-	if err == nil && n == 0 {
-		err = strconv.ErrRange
-	}
-	return ocs.Port(n), err
-}
-
-// garbled is the error for a line of a reply that cannot be understood.
-func (sw *Switch) garbled(op string, a answer, line string) error {
-	return sw.fail(op, "", string(a.msg.Raw), fmt.Errorf("cannot understand %.60q in the reply", sw.hide.text(line)))
 }

@@ -110,7 +110,7 @@ func (s SSH) knownHosts() (*hostKeys, error) {
 	} else {
 		missing = files[0]
 	}
-	db, err := knownhosts.New(files...)
+	db, name, err := readKnownHosts(files)
 	if err != nil {
 		return nil, fmt.Errorf("known SSH hosts: %w", err)
 	}
@@ -119,7 +119,7 @@ func (s SSH) knownHosts() (*hostKeys, error) {
 		return db(strings.ToLower(addr), remote, key)
 	}
 	k := &hostKeys{accept: func(addr string, remote net.Addr, key ssh.PublicKey) error {
-		return unknown(lookup(addr, remote, key), addr, key, missing)
+		return unknown(lookup(addr, remote, key), addr, key, missing, name)
 	}}
 	var known *knownhosts.KeyError
 	if errors.As(lookup(s.Addr, &net.TCPAddr{}, noKey{}), &known) {
@@ -130,14 +130,15 @@ func (s SSH) knownHosts() (*hostKeys, error) {
 	return k, nil
 }
 
-// unknown puts an error of package knownhosts into our words.
-func unknown(err error, addr string, key ssh.PublicKey, file string) error {
+// unknown puts an error of package knownhosts into our words. Name gives the
+// names of the files that it has read.
+func unknown(err error, addr string, key ssh.PublicKey, file string, name func(string) string) error {
 	var (
 		wrong   *knownhosts.KeyError
 		revoked *knownhosts.RevokedError
 		e       = &HostKeyError{Addr: addr, Type: key.Type(), Fingerprint: ssh.FingerprintSHA256(key)}
 	)
-	place := func(k knownhosts.KnownKey) string { return fmt.Sprintf("%s:%d", k.Filename, k.Line) }
+	place := func(k knownhosts.KnownKey) string { return fmt.Sprintf("%s:%d", name(k.Filename), k.Line) }
 	switch {
 	case errors.As(err, &revoked):
 		e.Problem, e.Where = HostKeyRevoked, place(revoked.Revoked)

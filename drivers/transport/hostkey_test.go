@@ -39,6 +39,9 @@ func TestHostKey(t *testing.T) {
 		{"Hashed", hashed, "", "", ""},
 		{"AmongOthers", "# lab\n\n" + line("", "rail1", other.PublicKey()) + line("", addr, rsa) + line("", addr, other.PublicKey()) + line("", addr, key.PublicKey()), "", "", ""},
 		{"Wildcard", line("", "[127.0.0.*]:"+port, key.PublicKey()), "", "", ""},
+		{"AmongUnreadable", "what is this\n" + addr + " ssh-future AAAA\n[1.2.3.4] " + authorized + "\n" + line("", addr, key.PublicKey()) + "!", "", "", ""},
+		{"ChangedAmongUnreadable", "\nwhat is this\n# lab\n" + line("", addr, other.PublicKey()) + "\n!\n", "", transport.HostKeyChanged, "but FILE:4 has " + sshserver.Fingerprint(other)},
+		{"UnreadableAlone", addr + " ssh-ed25519 AAAA\n", "", transport.HostKeyUnknown, "with ssh-keyscan -p " + port + " " + host + " to FILE"},
 		{"Unknown", line("", host, key.PublicKey()), "", transport.HostKeyUnknown, // on port 22
 			shows + ", which nobody vouches for: compare it with what the device says of itself, then pin it as the host key, or add it with ssh-keyscan -p " + port + " " + host + " to FILE"},
 		{"Empty", "", "", transport.HostKeyUnknown, "nobody vouches for"},
@@ -76,9 +79,14 @@ func TestHostKey(t *testing.T) {
 		})
 	}
 
+	revoked := filepath.Join(t.TempDir(), "known_hosts")
+	if err := os.WriteFile(revoked, []byte("?\n"+line("", addr, key.PublicKey())+"@revoked * ssh-ed25519 AAAA\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for want, d := range map[string]transport.SSH{
-		"the pinned SSH host key cannot be read": {HostKey: "MD5:00:11"},
-		"known SSH hosts: open /nonexistent":     {KnownHosts: []string{"/nonexistent"}},
+		"known SSH hosts: " + revoked + ":3: cannot read which key is revoked": {KnownHosts: []string{revoked}},
+		"the pinned SSH host key cannot be read":                               {HostKey: "MD5:00:11"},
+		"known SSH hosts: open /nonexistent":                                   {KnownHosts: []string{"/nonexistent"}},
 	} {
 		d.Addr = addr
 		if _, err := d.Dial(t.Context()); err == nil || !strings.Contains(err.Error(), want) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/crypto/ssh"
 
@@ -81,7 +82,7 @@ func (s SSH) dial(ctx context.Context, config *ssh.ClientConfig) (Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw := tcp.(*net.TCPConn)
+	raw := &tcpConn{Conn: tcp.(*net.TCPConn)}
 	stop := context.AfterFunc(ctx, func() { raw.Close() })
 	defer stop()
 	conn, channels, requests, err := ssh.NewClientConn(raw, s.Addr, config)
@@ -102,7 +103,7 @@ func (s SSH) dial(ctx context.Context, config *ssh.ClientConfig) (Conn, error) {
 		conn.Close()
 		return nil, err
 	}
-	return newStream(&sshChannel{ch, conn}, bufferSize), nil
+	return newStream(&sshChannel{ch, conn, raw}, bufferSize), nil
 }
 
 // open opens the shell or subsystem.
@@ -193,6 +194,49 @@ func broken(err error) bool {
 type sshChannel struct {
 	ssh.Channel
 	conn ssh.Conn
+	raw  *tcpConn
+}
+
+func (c *sshChannel) Read(p []byte) (int, error) {
+	n, err := c.Channel.Read(p)
+	return n, c.raw.explain(err)
+}
+
+func (c *sshChannel) Write(p []byte) (int, error) {
+	n, err := c.Channel.Write(p)
+	return n, c.raw.explain(err)
 }
 
 func (c *sshChannel) Close() error { return c.conn.Close() }
+
+// tcpConn remembers how it broke: package ssh says io.EOF to that, as if the
+// device had closed the channel.
+type tcpConn struct {
+	net.Conn
+	broke atomic.Pointer[error] // the first
+}
+
+func (c *tcpConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	return n, c.note(err)
+}
+
+func (c *tcpConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	return n, c.note(err)
+}
+
+func (c *tcpConn) note(err error) error {
+	if err != nil {
+		c.broke.CompareAndSwap(nil, &err)
+	}
+	return err
+}
+
+// explain returns how the connection broke where a channel says io.EOF.
+func (c *tcpConn) explain(err error) error {
+	if broke := c.broke.Load(); errors.Is(err, io.EOF) && broke != nil {
+		return *broke
+	}
+	return err
+}

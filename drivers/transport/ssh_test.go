@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -343,6 +344,49 @@ func TestSSHFails(t *testing.T) {
 	}
 	l.Close()
 	if _, err := d.Dial(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot connect") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestSSHBreaks: a connection that breaks is told from a channel that is closed.
+func TestSSHBreaks(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &ssh.ServerConfig{NoClientAuth: true}
+	config.AddHostKey(sshserver.HostKey("bare", 1))
+	start(t, func(ctx context.Context) error {
+		return emulator.Accept(ctx, l, func(_ context.Context, tcp net.Conn) {
+			defer tcp.Close()
+			_, channels, requests, err := ssh.NewServerConn(tcp, config)
+			if err != nil {
+				return
+			}
+			go ssh.DiscardRequests(requests)
+			ch, requests, err := (<-channels).Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				for r := range requests {
+					_ = r.Reply(true, nil)
+				}
+			}()
+			_, _ = io.ReadFull(ch, make([]byte, 1))
+			_ = tcp.(*net.TCPConn).SetLinger(0) // so that the kernel sends RST
+		})
+	})
+	conn := open(t, transport.SSH{Addr: l.Addr().String(), AnyHostKey: true, Subsystem: "echo"})
+	if _, err := conn.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if n, err := conn.Read(make([]byte, 10)); n != 0 || !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("got %d, %v", n, err)
+		}
+	}
+	if _, err := conn.Write([]byte("x")); err == nil || errors.Is(err, io.EOF) {
 		t.Errorf("got %v", err)
 	}
 }

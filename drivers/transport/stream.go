@@ -177,10 +177,10 @@ func (r *reader) stop() {
 
 // writer is the half that writes.
 type writer struct {
-	turn   sync.Mutex // held for the time of a Write
 	mu     sync.Mutex // guards what follows
 	change sync.Cond  // of anything below
 	by     alarm
+	turn   bool   // a Write is under way
 	taken  []byte // to be written
 	busy   bool   // some that was in taken is being written
 	err    error
@@ -226,11 +226,9 @@ func (w *writer) run(to io.Writer, piece int) {
 
 // Write implements [Conn].
 func (w *writer) Write(p []byte) (n int, err error) {
-	w.turn.Lock()
-	defer w.turn.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for {
+	for mine := false; ; {
 		switch {
 		case w.closed:
 			return n, net.ErrClosed
@@ -238,7 +236,14 @@ func (w *writer) Write(p []byte) (n int, err error) {
 			return n, w.err
 		case w.by.dueLocked():
 			return n, os.ErrDeadlineExceeded
-		case n == len(p) && len(w.taken) == 0 && !w.busy:
+		case !mine && w.turn:
+			w.change.Wait()
+			continue
+		case !mine:
+			mine, w.turn = true, true
+			defer w.endTurnLocked()
+		}
+		if n == len(p) && len(w.taken) == 0 && !w.busy {
 			return n, nil
 		}
 		if room := bufferSize - len(w.taken); n < len(p) && room > 0 {
@@ -249,6 +254,11 @@ func (w *writer) Write(p []byte) (n int, err error) {
 		}
 		w.change.Wait()
 	}
+}
+
+func (w *writer) endTurnLocked() {
+	w.turn = false
+	w.change.Broadcast()
 }
 
 // SetWriteDeadline implements [Conn].

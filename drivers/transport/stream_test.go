@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -204,6 +205,42 @@ func TestStreamWriteDeadline(t *testing.T) {
 		}
 		if err := <-done; err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// TestStreamWriteTurns: of two that write at once one waits for the other, but
+// not beyond the deadline.
+func TestStreamWriteTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := pipe(1000)
+		first := make(chan error, 1)
+		go func() { _, err := near.Write(bytes.Repeat([]byte("a"), 2*bufferSize)); first <- err }()
+		synctest.Wait()
+		begun := time.Now()
+		near.SetWriteDeadline(begun.Add(20 * time.Millisecond))
+		if n, err := near.Write([]byte("b")); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(begun) != 20*time.Millisecond {
+			t.Errorf("got %d, %v after %v", n, err, time.Since(begun))
+		}
+		if err := <-first; !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		near.SetWriteDeadline(time.Time{})
+		got := make(chan []byte)
+		go func() { all, _ := io.ReadAll(far); got <- all }()
+		second := make(chan error, 1)
+		go func() { _, err := near.Write(bytes.Repeat([]byte("c"), 2*bufferSize)); second <- err }()
+		if _, err := near.Write(bytes.Repeat([]byte("d"), 2*bufferSize)); err != nil {
+			t.Error(err)
+		}
+		if err := <-second; err != nil {
+			t.Error(err)
+		}
+		near.Close()
+		all := string(<-got)
+		c, d := strings.Repeat("c", 2*bufferSize), strings.Repeat("d", 2*bufferSize)
+		if !strings.HasSuffix(all, c+d) && !strings.HasSuffix(all, d+c) || strings.Contains(all, "b") {
+			t.Error("what two have written is mixed up")
 		}
 	})
 }
