@@ -256,7 +256,7 @@ const (
 )
 
 var (
-	schemes     = []string{"tl1", "tl1+ssh", "tl1+serial", "scpi", "scpi+serial", "netconf", "ocstrx+serial", "replay"}
+	schemes     = []string{"tl1", "tl1+ssh", "tl1+serial", "scpi", "scpi+serial", "netconf", "netconf+tls", "ocstrx+serial", "replay"}
 	examples    = map[transport]string{network: "://user@host:port", serial: ":///dev/ttyUSB0", replay: ":FILE"}
 	secretParam = []string{"password", "passwd", "pass", "pw", "secret", "token"}
 )

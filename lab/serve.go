@@ -195,6 +195,7 @@ func (f *frontEnds) listen(at Endpoint, address string) (serve func(context.Cont
 		shell.Shell = f.tl1
 		serve = func(ctx context.Context) error { return shell.Serve(ctx, l) }
 	case NETCONF:
+		f.netconf.Record()
 		shell.Subsystems = map[string]emulator.FrontEnd{"netconf": f.netconf}
 		serve = func(ctx context.Context) error { return shell.Serve(ctx, l) }
 	default:

@@ -76,6 +76,11 @@ A lab file is written that leads to all of it, for "ocslab watch", "ocslab measu
 			if err != nil {
 				return err
 			}
+			for _, n := range slices.Concat(stuckPorts, darkPorts) {
+				if err := portOfAny(list, n); err != nil {
+					return err
+				}
+			}
 			return a.serve(cmd.Context(), list, &hosts, func(d *emulator.Device) {
 				d.Stick(stuckPorts...)
 				d.Unlight(darkPorts...)
@@ -95,6 +100,21 @@ A lab file is written that leads to all of it, for "ocslab watch", "ocslab measu
 	hosts.add(f)
 	f.StringArrayVar(&dark, "dark", nil, "`PORTS` that pass no light")
 	return c
+}
+
+// portOfAny returns an error unless one of the switches has port n.
+func portOfAny(list []lab.Emulation, n ocs.Port) error {
+	var g ocs.Geometry
+	for _, e := range list {
+		var err error
+		if g, err = ocs.ParseGeometry(e.Personality.Size); err != nil {
+			return err
+		}
+		if g.Has(n) {
+			return nil
+		}
+	}
+	return &ocs.PortError{Port: n, Geometry: g, Reason: "is not a port"}
 }
 
 // emulations returns what is to be served.

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"net"
 	"os"
 
 	"github.com/spf13/pflag"
@@ -32,12 +33,12 @@ func (e *endpointFlags) add(f *pflag.FlagSet) {
 
 // given reports whether an address is set, which is for one switch.
 func (e *endpointFlags) given() bool {
-	for _, s := range []string{e.tl1, e.tl1ssh, e.scpi, e.netconf} {
+	for _, s := range []string{e.tl1, e.tl1ssh, e.scpi, e.netconf, e.netconfTLS} {
 		if s != "" && s != "none" {
 			return true
 		}
 	}
-	return e.netconfTLS != "" || e.serial != ""
+	return e.serial != ""
 }
 
 // set says what is to be served where. What the model does not speak is left
@@ -47,32 +48,47 @@ func (e *endpointFlags) set(em *lab.Emulation) error {
 	for _, at := range lab.Endpoints(em.Personality) {
 		em.Listen[at] = ""
 	}
-	for at, address := range map[lab.Endpoint]string{lab.TL1: e.tl1, lab.TL1SSH: e.tl1ssh, lab.SCPI: e.scpi, lab.NETCONF: e.netconf} {
+	_, netconf := em.Listen[lab.NETCONF] // TLS is left out unless asked for
+	for at, address := range map[lab.Endpoint]string{
+		lab.TL1: e.tl1, lab.TL1SSH: e.tl1ssh, lab.SCPI: e.scpi, lab.NETCONF: e.netconf, lab.NETCONFTLS: e.netconfTLS,
+	} {
 		_, spoken := em.Listen[at]
 		switch {
 		case address == "":
 		case address == "none":
 			delete(em.Listen, at)
-		case !spoken:
+		case !spoken && (at != lab.NETCONFTLS || !netconf):
 			return usagef("the model %s does not speak %s", em.Personality.Model, at)
 		default:
+			if err := checkAddress(address); err != nil {
+				return usagef("address to serve %s on: %w", at, err)
+			}
 			em.Listen[at] = address
 		}
 	}
 	if e.serial != "" {
 		em.Listen[lab.Serial] = e.serial
 	}
-	if e.netconfTLS != "" {
+	if _, ok := em.Listen[lab.NETCONFTLS]; ok {
 		cfg, err := e.tls()
 		if err != nil {
 			return err
 		}
-		em.Listen[lab.NETCONFTLS], em.TLS = e.netconfTLS, cfg
+		em.TLS = cfg
 	}
 	if len(em.Listen) == 0 {
 		return usagef("there is nothing left to serve")
 	}
 	return nil
+}
+
+// checkAddress tells a mistake in an address from one that cannot be had.
+func checkAddress(address string) error {
+	_, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	return err
 }
 
 func (e *endpointFlags) tls() (*tls.Config, error) {

@@ -64,8 +64,10 @@
 //     the map was read.
 //   - *RST drops all circuits, whatever the boot mode says, so [Switch.Restart]
 //     is refused unless that is dark.
-//   - A power query fails as a whole when one port has no monitor. The driver
-//     halves it until it knows which ports these are, and asks them no more.
+//   - A power query fails as a whole when one port has no monitor. A side of the
+//     switch whose first and last port have none is taken to have none at all;
+//     of the rest the driver halves the query until it knows which ports these
+//     are. It asks them no more.
 //     -221, -222, -224 and -241 for a single port that the device has are taken
 //     to mean that it has no monitor, other errors are errors.
 //   - *IDN? is mandatory; SIZE? is not, and the product code does as well. Only

@@ -1,6 +1,7 @@
 package scpiswitch_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -175,6 +176,36 @@ func TestMonitorsOfOneSide(t *testing.T) {
 	}
 	if err := sw.SetShutters(t.Context(), true, 7); !errors.Is(err, ocs.ErrVerify) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Ensure that a large unit without monitors is found out to be one by a few
+// queries, and only once.
+func TestNoMonitors(t *testing.T) {
+	_, addr := serve(t, "polatis-7000-192x192", func(p *emulator.Personality) {
+		instant(p)
+		p.Monitors.Sides = emulator.MonitorsNone
+	})
+	queries := 0
+	sw, err := scpiswitch.Open(t.Context(), scpiswitch.Config{
+		Dialer: transport.TCP{Addr: addr},
+		Trace: func(sent bool, p []byte) {
+			if sent {
+				queries += bytes.Count(p, []byte(":PMON:POW?"))
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sw.Close()
+	for range 2 {
+		if r, err := sw.Power(t.Context()); err != nil || len(r.Ports) != 0 {
+			t.Errorf("got %v, %v", r, err)
+		}
+	}
+	if queries > 6 { // two of many ports, and two of each side
+		t.Errorf("%d power queries", queries)
 	}
 }
 

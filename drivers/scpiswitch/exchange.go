@@ -204,7 +204,7 @@ func (w *waiting) sent(n int, r request) {
 // meanwhile, as a device may not take a command while nobody takes its reply to
 // the last one.
 func (s *session) pause(ctx context.Context, w *waiting, owed *bool) error {
-	const most = 10 // times Gap
+	const most = 5 // times Gap
 	gap := s.sw.cfg.Gap
 	for s.now = time.Now(); ; {
 		until := s.sw.said.Add(gap)

@@ -41,6 +41,42 @@ func (sw *Switch) Power(ctx context.Context, ports ...ocs.Port) (ocs.PowerReadin
 	return r, nil
 }
 
+// few ports are asked one by one sooner than whole sides are found out about.
+const few = 4
+
+// learnSides finds out, once, whether a whole side of the switch is without
+// monitors, as is usual: when its first and its last port have none. Finding that
+// out port by port would take hundreds of queries.
+func (sw *Switch) learnSides(ctx context.Context, r *ocs.PowerReading) error {
+	id, err := sw.identify(ctx)
+	if err != nil {
+		return err
+	}
+	sw.sidesKnown = true
+	sides := [][]ocs.Port{id.Geometry.IngressPorts(), id.Geometry.EgressPorts()}
+	if id.Geometry.SingleSided {
+		sides = sides[:1]
+	}
+	for _, side := range sides {
+		bare := len(side) > 0
+		for _, i := range []int{0, len(side) - 1} {
+			if bare && !sw.unmonitored[side[i]] {
+				has, err := sw.measure(ctx, side[i:i+1], false, r)
+				if err != nil {
+					return err
+				}
+				bare = !has
+			}
+		}
+		if bare {
+			for _, p := range side {
+				sw.unmonitored[p] = true
+			}
+		}
+	}
+	return nil
+}
+
 // measure adds readings of ports to r. It reports whether all of them have a
 // monitor; missing says that this is known not to be so.
 func (sw *Switch) measure(ctx context.Context, ports []ocs.Port, missing bool, r *ocs.PowerReading) (all bool, err error) {
@@ -63,6 +99,17 @@ func (sw *Switch) measure(ctx context.Context, ports []ocs.Port, missing bool, r
 			}
 			sw.unmonitored[ports[0]] = true
 			return false, nil
+		}
+		if len(ports) > few && !sw.sidesKnown {
+			if err := sw.learnSides(ctx, r); err != nil {
+				return false, err
+			}
+			left := slices.DeleteFunc(slices.Clone(ports), func(p ocs.Port) bool { return sw.unmonitored[p] })
+			if len(left) == 0 {
+				return false, nil
+			}
+			_, err := sw.measure(ctx, left, false, r)
+			return false, err
 		}
 	}
 	half := len(ports) / 2

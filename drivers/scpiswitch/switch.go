@@ -59,6 +59,7 @@ type Switch struct {
 	// refusesTakeover is learned: the device denies a busy port.
 	refusesTakeover bool
 	unmonitored     map[ocs.Port]bool // learned: ports without a monitor
+	sidesKnown      bool              // learned: which sides have none at all
 	out             []byte
 	said            time.Time // when the last command had been sent
 
