@@ -32,13 +32,19 @@ func (sw *Switch) Power(ctx context.Context, ports ...ocs.Port) (ocs.PowerReadin
 		}
 	}
 	r := ocs.PowerReading{Ports: make(map[ocs.Port]ocs.DBm, len(ports))}
-	ports = slices.DeleteFunc(slices.Clone(ports), func(p ocs.Port) bool { return sw.unmonitored[p] })
-	for some := range slices.Chunk(ports, sw.cfg.MaxPorts) {
+	for ports = sw.monitored(ports); len(ports) > 0; ports = sw.monitored(ports) {
+		some := ports[:min(len(ports), sw.cfg.MaxPorts)]
+		ports = ports[len(some):]
 		if _, err := sw.measure(ctx, some, false, &r); err != nil {
 			return ocs.PowerReading{}, err
 		}
 	}
 	return r, nil
+}
+
+// monitored returns ports without those that are known to have no monitor.
+func (sw *Switch) monitored(ports []ocs.Port) []ocs.Port {
+	return slices.DeleteFunc(slices.Clone(ports), func(p ocs.Port) bool { return sw.unmonitored[p] })
 }
 
 // few ports are asked one by one sooner than whole sides are found out about.
@@ -104,11 +110,9 @@ func (sw *Switch) measure(ctx context.Context, ports []ocs.Port, missing bool, r
 			if err := sw.learnSides(ctx, r); err != nil {
 				return false, err
 			}
-			left := slices.DeleteFunc(slices.Clone(ports), func(p ocs.Port) bool { return sw.unmonitored[p] })
-			if len(left) == 0 {
-				return false, nil
+			if ports = sw.monitored(ports); len(ports) > 0 {
+				_, err = sw.measure(ctx, ports, false, r)
 			}
-			_, err := sw.measure(ctx, left, false, r)
 			return false, err
 		}
 	}
