@@ -110,9 +110,10 @@ func (sw *Switch) measure(ctx context.Context, ports []ocs.Port, missing bool, r
 			if err := sw.learnSides(ctx, r); err != nil {
 				return false, err
 			}
-			if ports = sw.monitored(ports); len(ports) > 0 {
-				_, err = sw.measure(ctx, ports, false, r)
+			if ports = sw.monitored(ports); len(ports) == 0 {
+				return false, nil
 			}
+			_, err := sw.measure(ctx, ports, false, r)
 			return false, err
 		}
 	}
