@@ -3,6 +3,7 @@ package drivers
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -65,8 +66,8 @@ var (
 	tcp = carrier{dial: func(t Target, _ protocol, _ Options) transport.Dialer { return transport.TCP{Addr: t.Host} }}
 	ssh = carrier{
 		options: optionChecks{
-			"hostkey": anything, "known-hosts": anything, "any-hostkey": yes,
-			"key": anything, "agent": yes, "legacy": anything,
+			"hostkey": hostKey, "known-hosts": anything, "any-hostkey": yes,
+			"key": anything, "agent": yes, "legacy": algorithms,
 		},
 		dial: dialSSH,
 	}
@@ -119,6 +120,13 @@ func Open(ctx context.Context, rawURL string, opt Options) (ocs.Switch, error) {
 		return nil, err
 	}
 	opt.Name = cmp.Or(opt.Name, t.address())
+	for _, key := range []string{"key", "known-hosts", "ca", "cert"} {
+		if path := t.file(key, opt); path != "" {
+			if _, err := os.Stat(path); err != nil {
+				return nil, &URLError{t.String(), fmt.Sprintf("%s: %v", key, err)}
+			}
+		}
+	}
 	sc := schemes[t.Scheme]
 	return sc.open(ctx, t, sc.dial(t, sc.protocol, opt), opt)
 }

@@ -17,24 +17,24 @@ import (
 
 func TestParse(t *testing.T) {
 	for url, want := range map[string]string{
-		"tl1://192.0.2.10":                                               "tl1  192.0.2.10:3082",
-		"tl1://admin@192.0.2.10:4000":                                    "tl1 admin 192.0.2.10:4000",
-		"TL1://Lab%20User@Switch.example/":                               "tl1 Lab User Switch.example:3082",
-		"tl1://[2001:db8::1]":                                            "tl1  [2001:db8::1]:3082",
-		"tl1://admin@[::1]:1":                                            "tl1 admin [::1]:1",
-		"tl1://[fe80::1%25eth0]:3082":                                    "tl1  [fe80::1%eth0]:3082",
-		"tl1://host:":                                                    "tl1  host:3082",
-		"tl1://host?max-pairs=64":                                        "tl1  host:3082",
-		"tl1://admin@host:65535?max-pairs=1":                             "tl1 admin host:65535",
-		"tl1://host?dialect=polatis":                                     "tl1  host:3082",
-		"tl1://host?dialect=calient":                                     "tl1  host:3083",
-		"tl1://host?dialect=glimmerglass":                                "tl1  host:10034",
-		"tl1://host:1?dialect=calient":                                   "tl1  host:1",
-		"tl1+ssh://lab@host?key=id&agent=yes&legacy=a,b&dialect=calient": "tl1+ssh lab host:6252",
-		"scpi://host?gap=50ms":                                           "scpi  host:5025",
-		"netconf://admin@host?hostkey=SHA256:a+b/c=":                     "netconf admin host:830",
-		"netconf://host?any-hostkey=yes":                                 "netconf  host:830",
-		"netconf+tls://host?ca=a.pem&pin=SHA256:00&server-name=x":        "netconf+tls  host:6513",
+		"tl1://192.0.2.10":                   "tl1  192.0.2.10:3082",
+		"tl1://admin@192.0.2.10:4000":        "tl1 admin 192.0.2.10:4000",
+		"TL1://Lab%20User@Switch.example/":   "tl1 Lab User Switch.example:3082",
+		"tl1://[2001:db8::1]":                "tl1  [2001:db8::1]:3082",
+		"tl1://admin@[::1]:1":                "tl1 admin [::1]:1",
+		"tl1://[fe80::1%25eth0]:3082":        "tl1  [fe80::1%eth0]:3082",
+		"tl1://host:":                        "tl1  host:3082",
+		"tl1://host?max-pairs=64":            "tl1  host:3082",
+		"tl1://admin@host:65535?max-pairs=1": "tl1 admin host:65535",
+		"tl1://host?dialect=polatis":         "tl1  host:3082",
+		"tl1://host?dialect=calient":         "tl1  host:3083",
+		"tl1://host?dialect=glimmerglass":    "tl1  host:10034",
+		"tl1://host:1?dialect=calient":       "tl1  host:1",
+		"tl1+ssh://lab@host?key=id&agent=yes&legacy=ssh-rsa,aes128-cbc&dialect=calient": "tl1+ssh lab host:6252",
+		"scpi://host?gap=50ms": "scpi  host:5025",
+		"netconf://admin@host?hostkey=SHA256:JLY3kCkl7I4zKKZw4GDRsoRqiRZ9pffYLfdOY8g8+8Y": "netconf admin host:830",
+		"netconf://host?any-hostkey=yes":                          "netconf  host:830",
+		"netconf+tls://host?ca=a.pem&pin=SHA256:00&server-name=x": "netconf+tls  host:6513",
 	} {
 		got, err := drivers.Parse(url)
 		if text := got.Scheme + " " + got.User + " " + got.Host; err != nil || text != want {
@@ -86,6 +86,7 @@ func TestParseRefuses(t *testing.T) {
 
 		{"tl1://host?dialect=klingon", "tl1://host", "dialect: want one of polatis, calient, glimmerglass"},
 		{"scpi://host?gap=soon", "scpi://host", "gap: want a time from 0s to 1m, such as 100ms"},
+		{"netconf://host?hostkey=SHA256:xx", "netconf://host", "hostkey: want a fingerprint, SHA256: and 43 characters, as ssh-keygen -l prints it, or a public key"},
 		{"netconf://host?agent=no", "netconf://host", "agent: want yes, or leave it out"},
 		{"netconf://host?baud=1", "netconf://host", "there is an unknown option: want agent, any-hostkey, hostkey, key, known-hosts, legacy"},
 		{"tl1+serial://host/dev/x", "tl1+serial:///dev/x", "want the path of a serial line, as in tl1+serial:///dev/ttyUSB0, and no host"},
@@ -238,7 +239,7 @@ func TestFiles(t *testing.T) {
 		"ca.pem": "/etc/lab/ca.pem", "../ca.pem": "/etc/ca.pem", "/ca.pem": "/ca.pem", "~/x/ca.pem": "/home/lab/x/ca.pem",
 	} {
 		_, err := drivers.Open(t.Context(), "netconf+tls://127.0.0.1:1?ca="+path, drivers.Options{Dir: "/etc/lab"})
-		if err == nil || !strings.Contains(err.Error(), "open "+want+":") {
+		if err == nil || !strings.Contains(err.Error(), "stat "+want+":") {
 			t.Errorf("%s: got %v, want %s", path, err, want)
 		}
 	}

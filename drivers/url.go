@@ -6,10 +6,15 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	cryptossh "golang.org/x/crypto/ssh"
+
+	"github.com/ocslab/ocslab/drivers/transport"
 )
 
 // URLError is a URL that cannot be used. Its text never holds a password.
@@ -30,6 +35,26 @@ type Target struct {
 }
 
 func anything(string) string { return "" }
+
+var fingerprint = regexp.MustCompile(`^SHA256:[A-Za-z0-9+/]{43}=?$`)
+
+func hostKey(value string) string {
+	value = unblank(value)
+	if _, _, _, _, err := cryptossh.ParseAuthorizedKey([]byte(value)); err == nil || fingerprint.MatchString(value) {
+		return ""
+	}
+	return "want a fingerprint, SHA256: and 43 characters, as ssh-keygen -l prints it, or a public key"
+}
+
+func algorithms(value string) string {
+	known := transport.LegacyAlgorithms()
+	for name := range strings.SplitSeq(value, ",") {
+		if !slices.Contains(known, name) {
+			return fmt.Sprintf("%.40q is none of %s", name, strings.Join(known, ", "))
+		}
+	}
+	return ""
+}
 
 func duration(value string) string {
 	if d, err := time.ParseDuration(value); err != nil || d < 0 || d > time.Minute {

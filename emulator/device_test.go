@@ -161,7 +161,7 @@ func TestDevice_ConnectErrors(t *testing.T) {
 	}
 	for name, err := range map[string]error{
 		"SetShutters": d.SetShutters(true, 1, 9), "SetInput": d.SetInput(9, 0), "SetLabel": d.SetLabel(9, "x"),
-		"SetFlap": d.SetFlap(emulator.Flap{Off: time.Second, On: time.Second}, 5), "SetMonitors": d.SetMonitors(emulator.Forward, map[ocs.Port]emulator.Monitor{9: {}}),
+		"SetFlap": d.SetFlap(emulator.Flap{Off: time.Second, On: time.Second}, 5), "SetMonitors": d.SetMonitors(nil, emulator.Forward, map[ocs.Port]emulator.Monitor{9: {}}),
 		"SetAlarms": d.SetAlarms(emulator.Forward, emulator.Degraded, map[ocs.Port]emulator.Alarm{9: {}}),
 	} {
 		if !errors.Is(err, ocs.ErrPort) {
@@ -188,7 +188,7 @@ func TestDevice_StuckAndUnlit(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantMap(t, d, "1>5")
-		d.ResetMatrix()
+		d.ResetMatrix(nil)
 		wantMap(t, d, "1>5")
 		wantLit(t, d, 5, true)
 		d.Unlight(1)
@@ -279,8 +279,8 @@ func TestDevice_ResetMatrix(t *testing.T) {
 			connect(t, d, "1>5,2>6")
 			time.Sleep(time.Second)
 			d.SetShutters(true, 3)
-			d.SetBootMode(boot)
-			op := d.ResetMatrix()
+			setBoot(t, d, boot)
+			op := d.ResetMatrix(nil)
 			time.Sleep(15 * time.Millisecond)
 			wantLit(t, d, 5, false)
 			time.Sleep(40 * time.Millisecond)
@@ -304,7 +304,7 @@ func TestDevice_Reboot(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDevice(t, exact("4x4"), emulator.Options{})
 			connect(t, d, "1>5")
-			d.SetBootMode(boot)
+			setBoot(t, d, boot)
 			time.Sleep(time.Second)
 			up := d.Up()
 			d.Reboot()
@@ -493,7 +493,7 @@ func TestDevice_Power(t *testing.T) {
 		full := d.Power(5)
 		for step := 1; step <= 8; step++ {
 			window := emulator.AveragingTime(step)
-			if err := d.SetMonitors(emulator.Forward, map[ocs.Port]emulator.Monitor{5: {Wavelength: 1310, Averaging: step}}); err != nil {
+			if err := d.SetMonitors(nil, emulator.Forward, map[ocs.Port]emulator.Monitor{5: {Wavelength: 1310, Averaging: step}}); err != nil {
 				t.Fatal(err)
 			}
 			if m := d.Monitor(emulator.Forward, 5); m.Averaging != step || m.Wavelength != 1310 {
@@ -515,8 +515,8 @@ func TestDevice_Power(t *testing.T) {
 			}
 			time.Sleep(2 * time.Second)
 		}
-		d.SetMonitors(emulator.Forward, map[ocs.Port]emulator.Monitor{5: {Wavelength: 1310, Averaging: 1, Offset: 2}})
-		d.SetMonitors(emulator.Reverse, map[ocs.Port]emulator.Monitor{5: {Wavelength: 1310, Averaging: 1, Offset: 1}})
+		d.SetMonitors(nil, emulator.Forward, map[ocs.Port]emulator.Monitor{5: {Wavelength: 1310, Averaging: 1, Offset: 2}})
+		d.SetMonitors(nil, emulator.Reverse, map[ocs.Port]emulator.Monitor{5: {Wavelength: 1310, Averaging: 1, Offset: 1}})
 		if got, want := d.Power(5), full.Add(2); got != want {
 			t.Errorf("with offset: %v, want %v", got, want)
 		}
@@ -539,7 +539,7 @@ func TestDevice_Power(t *testing.T) {
 		{Wavelength: 1259, Averaging: 1}, {Wavelength: 1641, Averaging: 1}, {Wavelength: math.NaN(), Averaging: 1},
 		{Wavelength: 1550, Offset: 101, Averaging: 1}, {Wavelength: 1550, Offset: -101, Averaging: 1}, {Wavelength: 1550}, {Wavelength: 1550, Averaging: 9},
 	} {
-		if d.SetMonitors(emulator.Forward, map[ocs.Port]emulator.Monitor{1: m}) == nil {
+		if d.SetMonitors(nil, emulator.Forward, map[ocs.Port]emulator.Monitor{1: m}) == nil {
 			t.Errorf("%v is accepted", m)
 		}
 	}

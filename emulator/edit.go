@@ -1,10 +1,10 @@
 package emulator
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/ocslab/ocslab/ocs"
 )
@@ -17,16 +17,21 @@ type Edit struct {
 	// Drop names ports whose cross-connects go, at either end, unless Add has
 	// the same. Ports that are not in use are left alone.
 	Drop []ocs.Port
+	// DropPairs are cross-connects that go, unless Add has them, too. Of one that
+	// is not there, neither port may be in use: else the edit fails with a
+	// *NotHeldError, since somebody has come first.
+	DropPairs []ocs.CrossConnect
 	// Add makes cross-connects in one operation. One that is there already is
 	// left alone; a busy port is taken over or refused as the personality says.
 	Add []ocs.CrossConnect
 
-	Closed   map[ocs.Port]bool // shutters: true is closed
-	Labels   map[ocs.Port]string
-	Peers    map[ocs.Port]string // what is at the other end of the fibre, a text like a label
-	Monitors map[ocs.Port]Monitor
-	VOAs     map[ocs.Port]VOA
-	Boot     ocs.BootMode // "" leaves it
+	Closed          map[ocs.Port]bool // shutters: true is closed
+	Labels          map[ocs.Port]string
+	Peers           map[ocs.Port]string // what is at the other end of the fibre, a text like a label
+	Monitors        map[ocs.Port]Monitor
+	ReverseMonitors map[ocs.Port]Monitor
+	VOAs            map[ocs.Port]VOA
+	Boot            ocs.BootMode // "" leaves it
 	// Users changes the accounts. It gets a copy of them, passwords included.
 	// Nil leaves them.
 	Users func([]User) ([]User, error)
@@ -40,6 +45,11 @@ type Edit struct {
 //
 // Errors match [ocs.ErrPort] or [ocs.ErrConflict], or are a *FailedPortError, a
 // *LimitError or one sentence on a value; nothing has changed then.
+//
+// What changes is told to the subscribers: a CircuitEvent for cross-connects, a
+// PortEvent for each shutter, and one ActivityEvent for each kind of the rest:
+// labels, peers and the boot mode (SYSTEM), monitors and attenuators (OPM),
+// accounts (USER).
 func (d *Device) Edit(by *Session, e Edit) (Operation, error) {
 	want, err := d.checkEdit(&e)
 	if err != nil {
@@ -52,30 +62,31 @@ func (d *Device) Edit(by *Session, e Edit) (Operation, error) {
 		if users, err = e.Users(slices.Clone(d.users)); err != nil {
 			return Operation{}, err
 		}
-		if err := checkUsers(users); err != nil {
+		if err := checkUsers(users); errors.Is(err, errNoAdmin) {
+			return Operation{}, ErrLastAdmin
+		} else if err != nil {
 			return Operation{}, err
 		}
 	}
-	var stays func(ocs.CrossConnect) bool
-	if e.Only || len(e.Drop) > 0 {
-		dropped := portSet(e.Drop)
-		stays = func(c ocs.CrossConnect) bool {
-			return want.Has(c) || !e.Only && !dropped[c.Ingress] && !dropped[c.Egress]
-		}
+	out, err := d.leavingLocked(&e, want)
+	if err != nil {
+		return Operation{}, err
 	}
-	if err := d.admitLocked(want, stays); err != nil {
+	if err := d.admitLocked(out); err != nil {
 		return Operation{}, err
 	}
 
 	now := d.nowLocked()
 	var op Operation
-	if e.Only || len(e.Drop) > 0 || len(e.Add) > 0 {
-		op = d.rearrangeLocked(by, want, stays, now)
+	if e.Only || len(out.drop)+len(e.Add) > 0 {
+		op = d.rearrangeLocked(by, out, now)
 	}
 	d.setShuttersLocked(by, e.Closed, now)
+	d.tellEditLocked(by, &e, users)
 	setTexts(d.labels, e.Labels)
 	setTexts(d.peers, e.Peers)
 	maps.Copy(d.monitors[Forward], e.Monitors)
+	maps.Copy(d.monitors[Reverse], e.ReverseMonitors)
 	d.setVOAsLocked(e.VOAs, now)
 	if e.Boot != "" {
 		d.boot = e.Boot
@@ -104,6 +115,11 @@ func (d *Device) checkEdit(e *Edit) (ocs.Map, error) {
 	if err := d.checkPorts(e.Drop); err != nil {
 		return want, err
 	}
+	for _, c := range e.DropPairs {
+		if err := d.checkPorts([]ocs.Port{c.Ingress, c.Egress}); err != nil {
+			return want, err
+		}
+	}
 	for n := range e.Closed {
 		if err := d.checkPorts([]ocs.Port{n}); err != nil {
 			return want, err
@@ -116,9 +132,11 @@ func (d *Device) checkEdit(e *Edit) (ocs.Map, error) {
 			}
 		}
 	}
-	for n, m := range e.Monitors {
-		if err := d.checkMonitor(n, m); err != nil {
-			return want, err
+	for _, monitors := range []map[ocs.Port]Monitor{e.Monitors, e.ReverseMonitors} {
+		for n, m := range monitors {
+			if err := d.checkMonitor(n, m); err != nil {
+				return want, err
+			}
 		}
 	}
 	for n, v := range e.VOAs {
@@ -130,78 +148,6 @@ func (d *Device) checkEdit(e *Edit) (ocs.Map, error) {
 		return want, fmt.Errorf("boot mode %q: want dark, restore or autosave", e.Boot)
 	}
 	return want, nil
-}
-
-// admitLocked reports why cross-connects cannot be made. Stays says which of
-// those there are not dropped before; nil is all.
-func (d *Device) admitLocked(want ocs.Map, stays func(ocs.CrossConnect) bool) error {
-	for c := range want.All() {
-		for _, n := range [...]ocs.Port{c.Ingress, c.Egress} {
-			if d.ports[n].failed {
-				return &FailedPortError{n}
-			}
-			held, busy := d.heldLocked(n)
-			if busy && held != c && d.p.Control.Busy == Deny && (stays == nil || stays(held)) {
-				return &ocs.ConflictError{Want: c, Have: held}
-			}
-		}
-	}
-	return nil
-}
-
-// rearrangeLocked drops what does not stay and makes what is wanted.
-func (d *Device) rearrangeLocked(by *Session, want ocs.Map, stays func(ocs.CrossConnect) bool, now int64) Operation {
-	op := d.beginLocked(now)
-	var gone, made []ocs.CrossConnect
-	drop := func(n ocs.Port) {
-		if c, ok := d.dropLocked(n, now); ok && len(d.subs) > 0 {
-			gone = append(gone, c)
-		}
-	}
-	if stays != nil {
-		for c := range d.mapLocked().All() {
-			if !stays(c) && !d.jammedLocked(c.Ingress) {
-				drop(c.Ingress)
-			}
-		}
-	}
-	for c := range want.All() {
-		held, busy := d.heldLocked(c.Ingress)
-		if busy && held == c || d.jammedLocked(c.Ingress) || d.jammedLocked(c.Egress) {
-			continue
-		}
-		drop(c.Ingress)
-		drop(c.Egress)
-		made = append(made, c)
-	}
-	d.joinLocked(made, now, &op)
-	if len(gone)+len(made) > 0 && len(d.subs) > 0 {
-		change := ocs.Change{Remove: ocs.MustMap(gone...), Add: ocs.MustMap(made...)}
-		d.publishLocked(Event{Kind: CircuitEvent, Condition: "OXC", Text: describe(change), Change: change, By: by.infoLocked()})
-	}
-	return op
-}
-
-// describe says a change of circuits in words.
-func describe(c ocs.Change) string {
-	var parts []string
-	for _, p := range []struct {
-		m    ocs.Map
-		text string
-	}{{c.Remove, "disconnected"}, {c.Add, "connected"}} {
-		if p.m.Len() > 0 {
-			parts = append(parts, p.text+" "+p.m.String())
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
-func portSet(ports []ocs.Port) map[ocs.Port]bool {
-	set := make(map[ocs.Port]bool, len(ports))
-	for _, n := range ports {
-		set[n] = true
-	}
-	return set
 }
 
 // setTexts stores texts; empty ones are removed.
@@ -260,11 +206,4 @@ func (d *Device) setShuttersLocked(by *Session, closed map[ocs.Port]bool, now in
 func (d *Device) SetLabel(n ocs.Port, label string) error {
 	_, err := d.Edit(nil, Edit{Labels: map[ocs.Port]string{n: label}})
 	return err
-}
-
-// SetBootMode changes what a restart does with the cross-connects.
-func (d *Device) SetBootMode(m ocs.BootMode) {
-	if _, err := d.Edit(nil, Edit{Boot: m}); err != nil {
-		panic(err) // the front ends know the modes
-	}
 }

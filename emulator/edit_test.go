@@ -361,3 +361,10 @@ func TestParseFault(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+func setBoot(t *testing.T, d *emulator.Device, m ocs.BootMode) {
+	t.Helper()
+	if _, err := d.Edit(nil, emulator.Edit{Boot: m}); err != nil {
+		t.Fatal(err)
+	}
+}

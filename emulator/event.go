@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"slices"
+	"time"
 
 	"github.com/ocslab/ocslab/ocs"
 )
@@ -13,7 +14,7 @@ const (
 	PortEvent     EventKind = iota // a port was enabled or disabled
 	PowerEvent                     // a power alarm came or went
 	CircuitEvent                   // cross-connects were made or removed
-	ActivityEvent                  // somebody did something else, see [Device.Report]
+	ActivityEvent                  // somebody did something else, see [Device.Edit] and [Device.Report]
 )
 
 // Event is something a device reports on its own.
@@ -25,7 +26,8 @@ type Event struct {
 	Text      string
 	Change    ocs.Change // of a CircuitEvent
 	// By is who caused it; the zero value is nobody who is connected.
-	By SessionInfo
+	By   SessionInfo
+	Time time.Time // by the device's clock, see [Device.Now]
 }
 
 // Subscription receives the events of a device.
@@ -57,8 +59,17 @@ func (s *Subscription) Close() {
 	}
 }
 
-// Report tells the subscribers what a client did that changes neither circuits
-// nor ports: a login, a new label. The category is "SYSTEM", "USER", "OXC" or
+// Observe calls f for each event from now on, for as long as the device lasts;
+// unlike a Subscription it misses none. f must return at once and not call
+// methods of the device.
+func (d *Device) Observe(f func(Event)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.observers = append(d.observers, f)
+}
+
+// Report tells the subscribers what a client did that the device does not see: a
+// login, a restart that is to come. The category is "SYSTEM", "USER", "OXC" or
 // "OPM".
 func (d *Device) Report(by *Session, category, text string) {
 	d.mu.Lock()
@@ -74,7 +85,14 @@ func (s *Session) infoLocked() SessionInfo {
 	return s.info
 }
 
+// heardLocked reports whether anybody wants to know of events.
+func (d *Device) heardLocked() bool { return len(d.subs)+len(d.observers) > 0 }
+
 func (d *Device) publishLocked(e Event) {
+	e.Time = d.clockLocked()
+	for _, f := range d.observers {
+		f(e)
+	}
 	for _, s := range d.subs {
 		select {
 		case s.c <- e:

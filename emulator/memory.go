@@ -28,7 +28,7 @@ type image struct {
 	Monitors  map[ocs.Port]Monitor `json:"monitors,omitempty"`
 	Reverse   map[ocs.Port]Monitor `json:"reverse_monitors,omitempty"`
 	Peers     map[ocs.Port]string  `json:"peers,omitempty"`
-	VOAs      map[ocs.Port]VOA     `json:"voas,omitempty"`
+	VOAs      map[ocs.Port]voa     `json:"voas,omitempty"`
 	Notes     string               `json:"notes,omitempty"`
 	Users     []User               `json:"users"`
 	SID       string               `json:"sid"`
@@ -44,13 +44,7 @@ func (d *Device) saveLocked() {
 	im := image{
 		Version: 1, Size: d.p.Size, Map: d.mapLocked(), Labels: d.labels, Peers: d.peers, Notes: d.notes, Users: d.users,
 		Monitors: d.monitors[Forward], Reverse: d.monitors[Reverse],
-		SID: d.sid, Boot: d.boot, AdminIdle: d.timeouts[Admin], UserIdle: d.timeouts[Operator],
-	}
-	for n, v := range d.voas {
-		if im.VOAs == nil {
-			im.VOAs = map[ocs.Port]VOA{}
-		}
-		im.VOAs[n] = v.VOA
+		VOAs: d.voas, SID: d.sid, Boot: d.boot, AdminIdle: d.timeouts[Admin], UserIdle: d.timeouts[Operator],
 	}
 	for i := range d.ports {
 		if d.ports[i].closed {
@@ -92,6 +86,7 @@ func (d *Device) load() error {
 	d.notes = im.Notes
 	maps.Copy(d.monitors[Forward], im.Monitors)
 	maps.Copy(d.monitors[Reverse], im.Reverse)
+	maps.Copy(d.voas, im.VOAs)
 	if d.boot == ocs.BootDark {
 		return nil
 	}
@@ -103,12 +98,6 @@ func (d *Device) load() error {
 			continue
 		}
 		out := d.seatLocked(c)
-		if v, set := im.VOAs[c.Egress]; set { // at its level, as if set just now
-			d.voas[c.Egress] = voa{VOA: v}
-			if v.Mode == VOAConverged {
-				d.voas[c.Egress] = voa{v, d.need(d.unattenuatedLocked(c) - v.Level)}
-			}
-		}
 		out.out = trace{{always, out.path, d.levelLocked(c)}}
 	}
 	return nil
@@ -127,8 +116,11 @@ func (d *Device) check(im *image) error {
 		}
 	}
 	for n, v := range im.VOAs {
-		if err := d.checkVOA(n, v); err != nil {
+		if err := d.checkVOA(n, v.VOA); err != nil {
 			return err
+		}
+		if v.Held != d.need(v.Held) {
+			return fmt.Errorf("an attenuator at %g dB", v.Held)
 		}
 	}
 	for _, settings := range []map[ocs.Port]Monitor{im.Monitors, im.Reverse} {

@@ -30,12 +30,12 @@ func filled(t *testing.T, boot ocs.BootMode) *memory {
 	connect(t, d, "1>5,2>6")
 	d.SetShutters(true, 2)
 	d.SetLabel(1, `a "b"`)
-	d.SetMonitors(emulator.Forward, map[ocs.Port]emulator.Monitor{1: {Wavelength: 1310, Offset: 1, Averaging: 2}, 2: {Wavelength: 1310, Averaging: 1}})
-	d.SetMonitors(emulator.Reverse, map[ocs.Port]emulator.Monitor{1: {Wavelength: 1300, Averaging: 3}})
-	d.AddUser(emulator.User{Name: "bob", Password: "x", Group: emulator.Viewer})
+	d.SetMonitors(nil, emulator.Forward, map[ocs.Port]emulator.Monitor{1: {Wavelength: 1310, Offset: 1, Averaging: 2}, 2: {Wavelength: 1310, Averaging: 1}})
+	d.SetMonitors(nil, emulator.Reverse, map[ocs.Port]emulator.Monitor{1: {Wavelength: 1300, Averaging: 3}})
+	d.AddUser(nil, emulator.User{Name: "bob", Password: "x", Group: emulator.Viewer})
 	d.SetSID("a b")
 	d.SetIdleTimeout(emulator.Admin, 5*time.Minute)
-	d.SetBootMode(boot)
+	setBoot(t, d, boot)
 	if mem.saves != 9 { // one each
 		t.Errorf("%d saves, want 9", mem.saves)
 	}

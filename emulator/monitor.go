@@ -131,19 +131,13 @@ func (d *Device) Monitor(dir Direction, n ocs.Port) Monitor {
 	return d.monitorLocked(dir, n)
 }
 
-// SetMonitors changes the setting of monitors: all of those given or, with an
-// error, none.
-func (d *Device) SetMonitors(dir Direction, settings map[ocs.Port]Monitor) error {
-	for n, m := range settings {
-		if err := d.checkMonitor(n, m); err != nil {
-			return err
-		}
+// SetMonitors changes the setting of monitors for a client, nil if it is
+// nobody's: all of those given or, with an error, none; see [Device.Edit].
+func (d *Device) SetMonitors(by *Session, dir Direction, settings map[ocs.Port]Monitor) error {
+	e := Edit{Monitors: settings}
+	if dir == Reverse {
+		e = Edit{ReverseMonitors: settings}
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for n, m := range settings {
-		d.monitors[dir][n] = m
-	}
-	d.saveLocked()
-	return nil
+	_, err := d.Edit(by, e)
+	return err
 }

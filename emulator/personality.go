@@ -242,6 +242,7 @@ func (p *Personality) check() (ocs.Geometry, error) {
 		{"switching.single", p.Switching.Single}, {"switching.bulk", p.Switching.Bulk},
 		{"switching.jitter", p.Switching.Jitter}, {"switching.rise", p.Switching.Rise},
 		{"control.reboot", p.Control.Reboot}, {"tl1.idle", p.TL1.Idle}, {"scpi.gap", p.SCPI.Gap},
+		{"netconf.hello", p.NETCONF.Hello},
 	} {
 		if d.d < 0 || d.d > time.Hour {
 			return g, fmt.Errorf("%s: %v is outside 0s to 1h", d.key, d.d)

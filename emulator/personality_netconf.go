@@ -3,6 +3,7 @@ package emulator
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // NETCONF is how the NETCONF front end speaks.
@@ -17,6 +18,8 @@ type NETCONF struct {
 	OpenFlowError bool   `yaml:"openflow_error"` // an unfiltered get gives data and an rpc-error
 	Compact       bool   `yaml:"compact"`        // notifications without line breaks
 	MaxSessions   int    `yaml:"max_sessions"`   // 0 is no limit
+	// Hello is how long a client may take for its hello; default one minute.
+	Hello time.Duration `yaml:"hello"`
 }
 
 // Revisions of the YANG modules optical-switch and polatis-switch that are
@@ -32,6 +35,9 @@ func (n *NETCONF) fill() {
 	}
 	if n.PolatisSwitch == "" {
 		n.PolatisSwitch = PolatisSwitchRevisions[len(PolatisSwitchRevisions)-1]
+	}
+	if n.Hello == 0 {
+		n.Hello = time.Minute
 	}
 }
 

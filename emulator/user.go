@@ -17,6 +17,8 @@ var (
 	ErrNameOrSecret = errors.New("Invalid user name or password")
 )
 
+var errNoAdmin = errors.New("no administrator")
+
 // Login returns the group of a user whose password is right, else [ErrLogin].
 // Names are case-sensitive.
 func (d *Device) Login(name, password string) (Group, error) {
@@ -59,83 +61,71 @@ func (d *Device) Users() []User {
 	return us
 }
 
-// AddUser creates an account: [ErrUserExists], [ErrNameOrSecret].
-func (d *Device) AddUser(u User) error {
+// AddUser creates an account for a client, nil if it is nobody's:
+// [ErrUserExists], [ErrNameOrSecret]. This and what follows comes to an
+// [Device.Edit] of the accounts.
+func (d *Device) AddUser(by *Session, u User) error {
 	if !wordLike(u.Name, 1) || !wordLike(u.Password, 0) {
 		return ErrNameOrSecret
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.userLocked(u.Name) >= 0 {
-		return ErrUserExists
-	}
-	d.users = append(d.users, u)
-	d.saveLocked()
-	return nil
+	return d.editUsers(by, func(us []User) ([]User, error) {
+		if userIn(us, u.Name) >= 0 {
+			return nil, ErrUserExists
+		}
+		return append(us, u), nil
+	})
 }
 
 // EditUser renames an account, or changes its password or group; empty fields
 // of to stay. A new name clears the password unless a new one is given.
-func (d *Device) EditUser(name string, to User) error {
+func (d *Device) EditUser(by *Session, name string, to User) error {
 	if !wordLike(to.Name, 0) || !wordLike(to.Password, 0) {
 		return ErrNameOrSecret
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	i := d.userLocked(name)
-	if i < 0 {
-		return ErrNoUser
-	}
-	u := d.users[i]
-	if to.Name != "" && to.Name != name {
-		if d.userLocked(to.Name) >= 0 {
-			return ErrUserExists
+	return d.editUsers(by, func(us []User) ([]User, error) {
+		i := userIn(us, name)
+		if i < 0 {
+			return nil, ErrNoUser
 		}
-		u.Name, u.Password = to.Name, ""
-	}
-	if to.Password != "" {
-		u.Password = to.Password
-	}
-	if to.Group != "" {
-		if u.Group == Admin && to.Group != Admin && d.adminsLocked() == 1 {
-			return ErrLastAdmin
+		u := us[i]
+		if to.Name != "" && to.Name != name {
+			if userIn(us, to.Name) >= 0 {
+				return nil, ErrUserExists
+			}
+			u.Name, u.Password = to.Name, ""
 		}
-		u.Group = to.Group
-	}
-	d.users[i] = u
-	d.saveLocked()
-	return nil
+		if to.Password != "" {
+			u.Password = to.Password
+		}
+		if to.Group != "" {
+			u.Group = to.Group
+		}
+		us[i] = u
+		return us, nil
+	})
 }
 
 // DeleteUser removes an account: [ErrNoUser], [ErrLastAdmin].
-func (d *Device) DeleteUser(name string) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	i := d.userLocked(name)
-	if i < 0 {
-		return ErrNoUser
-	}
-	if d.users[i].Group == Admin && d.adminsLocked() == 1 {
-		return ErrLastAdmin
-	}
-	d.users = slices.Delete(d.users, i, i+1)
-	d.saveLocked()
-	return nil
-}
-
-func (d *Device) userLocked(name string) int {
-	return slices.IndexFunc(d.users, func(u User) bool { return u.Name == name })
-}
-
-func (d *Device) adminsLocked() int {
-	n := 0
-	for _, u := range d.users {
-		if u.Group == Admin {
-			n++
+func (d *Device) DeleteUser(by *Session, name string) error {
+	return d.editUsers(by, func(us []User) ([]User, error) {
+		i := userIn(us, name)
+		if i < 0 {
+			return nil, ErrNoUser
 		}
-	}
-	return n
+		return slices.Delete(us, i, i+1), nil
+	})
 }
+
+func (d *Device) editUsers(by *Session, change func([]User) ([]User, error)) error {
+	_, err := d.Edit(by, Edit{Users: change})
+	return err
+}
+
+func userIn(us []User, name string) int {
+	return slices.IndexFunc(us, func(u User) bool { return u.Name == name })
+}
+
+func (d *Device) userLocked(name string) int { return userIn(d.users, name) }
 
 // checkUsers reports accounts that no device can have.
 func checkUsers(us []User) error {
@@ -152,7 +142,7 @@ func checkUsers(us []User) error {
 		admin = admin || u.Group == Admin
 	}
 	if !admin {
-		return errors.New("no administrator")
+		return errNoAdmin
 	}
 	return nil
 }
@@ -214,8 +204,10 @@ func (d *Device) SetIdleTimeout(g Group, t time.Duration) {
 func (d *Device) Now() time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return time.Now().UTC().Add(d.clock)
+	return d.clockLocked()
 }
+
+func (d *Device) clockLocked() time.Time { return time.Now().UTC().Add(d.clock) }
 
 // SetClock sets it.
 func (d *Device) SetClock(t time.Time) {

@@ -19,20 +19,20 @@ func TestDevice_Users(t *testing.T) {
 		do   func() error
 		want error
 	}{
-		{"Add", func() error { return d.AddUser(bob) }, nil},
-		{"AddTwice", func() error { return d.AddUser(bob) }, emulator.ErrUserExists},
-		{"AddNoName", func() error { return d.AddUser(emulator.User{Group: emulator.Admin}) }, emulator.ErrNameOrSecret},
-		{"AddBadName", func() error { return d.AddUser(emulator.User{Name: "a b"}) }, emulator.ErrNameOrSecret},
-		{"AddLongSecret", func() error { return d.AddUser(emulator.User{Name: "c", Password: strings.Repeat("x", 33)}) }, emulator.ErrNameOrSecret},
-		{"EditUnknown", func() error { return d.EditUser("eve", bob) }, emulator.ErrNoUser},
-		{"EditBadName", func() error { return d.EditUser("bob", emulator.User{Name: "b;b"}) }, emulator.ErrNameOrSecret},
-		{"EditToTaken", func() error { return d.EditUser("bob", emulator.User{Name: "admin"}) }, emulator.ErrUserExists},
-		{"DemoteLastAdmin", func() error { return d.EditUser("admin", emulator.User{Group: emulator.Viewer}) }, emulator.ErrLastAdmin},
-		{"DeleteLastAdmin", func() error { return d.DeleteUser("admin") }, emulator.ErrLastAdmin},
-		{"DeleteUnknown", func() error { return d.DeleteUser("eve") }, emulator.ErrNoUser},
-		{"Password", func() error { return d.EditUser("bob", emulator.User{Password: "new", Group: emulator.Admin}) }, nil},
-		{"DeleteAdmin", func() error { return d.DeleteUser("admin") }, nil},
-		{"Rename", func() error { return d.EditUser("bob", emulator.User{Name: "rob"}) }, nil},
+		{"Add", func() error { return d.AddUser(nil, bob) }, nil},
+		{"AddTwice", func() error { return d.AddUser(nil, bob) }, emulator.ErrUserExists},
+		{"AddNoName", func() error { return d.AddUser(nil, emulator.User{Group: emulator.Admin}) }, emulator.ErrNameOrSecret},
+		{"AddBadName", func() error { return d.AddUser(nil, emulator.User{Name: "a b"}) }, emulator.ErrNameOrSecret},
+		{"AddLongSecret", func() error { return d.AddUser(nil, emulator.User{Name: "c", Password: strings.Repeat("x", 33)}) }, emulator.ErrNameOrSecret},
+		{"EditUnknown", func() error { return d.EditUser(nil, "eve", bob) }, emulator.ErrNoUser},
+		{"EditBadName", func() error { return d.EditUser(nil, "bob", emulator.User{Name: "b;b"}) }, emulator.ErrNameOrSecret},
+		{"EditToTaken", func() error { return d.EditUser(nil, "bob", emulator.User{Name: "admin"}) }, emulator.ErrUserExists},
+		{"DemoteLastAdmin", func() error { return d.EditUser(nil, "admin", emulator.User{Group: emulator.Viewer}) }, emulator.ErrLastAdmin},
+		{"DeleteLastAdmin", func() error { return d.DeleteUser(nil, "admin") }, emulator.ErrLastAdmin},
+		{"DeleteUnknown", func() error { return d.DeleteUser(nil, "eve") }, emulator.ErrNoUser},
+		{"Password", func() error { return d.EditUser(nil, "bob", emulator.User{Password: "new", Group: emulator.Admin}) }, nil},
+		{"DeleteAdmin", func() error { return d.DeleteUser(nil, "admin") }, nil},
+		{"Rename", func() error { return d.EditUser(nil, "bob", emulator.User{Name: "rob"}) }, nil},
 	} {
 		if err := test.do(); !errors.Is(err, test.want) {
 			t.Errorf("%s: error %v, want %v", test.name, err, test.want)

@@ -36,6 +36,10 @@ func (d *Device) HasVOA(n ocs.Port) bool { return d.p.Optics.VOAMax > 0 && d.g.I
 func (d *Device) VOA(n ocs.Port) VOA {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return d.voaLocked(n)
+}
+
+func (d *Device) voaLocked(n ocs.Port) VOA {
 	if v, ok := d.voas[n]; ok {
 		return v.VOA
 	}
@@ -56,7 +60,7 @@ func (d *Device) Attenuation(n ocs.Port) ocs.DB {
 // voa is an attenuator that has been set.
 type voa struct {
 	VOA
-	held float64 // dB, of the modes that stay where they were
+	Held float64 `json:"held_db,omitempty"` // of the modes that stay where they were
 }
 
 func (d *Device) checkVOA(n ocs.Port, v VOA) error {
@@ -83,9 +87,9 @@ func (d *Device) setVOAsLocked(set map[ocs.Port]VOA, now int64) {
 		var next voa
 		next.VOA = v
 		if connected {
-			next.held = d.attenuationLocked(c)
+			next.Held = d.attenuationLocked(c)
 			if v.Mode == VOAConverged {
-				next.held = d.need(d.unattenuatedLocked(c) - v.Level)
+				next.Held = d.need(d.unattenuatedLocked(c) - v.Level)
 			}
 		}
 		d.voas[n] = next
@@ -114,13 +118,13 @@ func (d *Device) attenuationLocked(c ocs.CrossConnect) float64 {
 	}
 	power := d.unattenuatedLocked(c)
 	if math.IsInf(power, 0) {
-		return v.held
+		return v.Held
 	}
 	switch v.Mode {
 	case VOAMaximum:
 		return d.p.Optics.VOAMax
 	case VOAFixed, VOAConverged:
-		return v.held
+		return v.Held
 	case VOAAbsolute:
 		return d.need(power - v.Level)
 	case VOARelative:

@@ -29,10 +29,10 @@ func TestAttenuator_Reads(t *testing.T) {
 		{[]string{"17:REL,-3.50,4"}, 0, "relative to that of port 4", ocs.ErrNotSupported},
 		{[]string{"17:ABS,-10.00,"}, 0, "mode ABS", ocs.ErrNotSupported},
 		{[]string{"17:MAX,,"}, 0, "mode MAX", ocs.ErrNotSupported},
-		{[]string{"17:REL,,"}, 0, "GARBLED", nil},
-		{[]string{"17:REL,much,"}, 0, "GARBLED", nil},
-		{[]string{"17:REL,-Inf,"}, 0, "GARBLED", nil},
-		{[]string{"17:REL"}, 0, "GARBLED", nil},
+		{[]string{"17:REL,,"}, 0, "cannot understand", nil},
+		{[]string{"17:REL,much,"}, 0, "cannot understand", nil},
+		{[]string{"17:REL,-Inf,"}, 0, "cannot understand", nil},
+		{[]string{"17:REL"}, 0, "cannot understand", nil},
 	} {
 		t.Run(fmt.Sprint(test.lines), func(t *testing.T) {
 			talk(t, func(t *testing.T, sw *tl1switch.Switch) {

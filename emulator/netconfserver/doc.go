@@ -75,14 +75,14 @@
 // Notifications:
 //
 //   - The streams Polatis and NETCONF carry the same: power alarms, and as
-//     activity what clients of any protocol do to circuits and ports, logins,
-//     and restarts. There is no replay. system-error and aps-notification are
-//     never sent, since the device has no such errors and no protection switching.
+//     activity what clients of any protocol change, logins here, and restarts.
+//     There is no replay. system-error and aps-notification are never sent, since
+//     the device has no such errors and no protection switching.
 //   - Notifications are indented by two blanks, replies are compact.
 //   - Without interleave, a session with a subscription is answered
 //     resource-denied to all but close-session.
-//   - The log and the list of alarms cover the time while a client is connected.
-//     The log has 1000 entries at most, each for all notifications that say the
+//   - The log and the list of alarms begin with Record or the first client. The
+//     log has 1000 entries at most, each for all notifications that say the
 //     same.
 //
 // Operations:
@@ -97,8 +97,8 @@
 //     radius-server-set-position) honour the lock of another session as edits
 //     do; other protocols know of no lock.
 //
-// Sessions: a client without a hello, with a session-id in it or without a common
-// base version is hung up on; so is one with a session too many or during a
-// reboot, and one that breaks the framing, sends more than 16 MiB in one
+// Sessions: a client without a hello within a minute (netconf.hello), with a
+// session-id in it or without a common base version is hung up on; so is one with
+// a session too many or during a reboot, and one that breaks the framing, sends more than 16 MiB in one
 // message, or, with base:1.0, what is not XML.
 package netconfserver

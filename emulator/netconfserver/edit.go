@@ -276,7 +276,7 @@ func (p *plan) restate(e netconf.EditConfig) {
 }
 
 // isLeft reports whether an edit leaves a cross-connect as it is.
-func (p *plan) isLeft(c ocs.CrossConnect) bool { return !slices.Contains(p.Drop, c.Ingress) }
+func (p *plan) isLeft(c ocs.CrossConnect) bool { return !slices.Contains(p.DropPairs, c) }
 
 func isRemoval(n *netconf.Node) bool {
 	op := operationOf(n, netconf.Merge)
@@ -306,6 +306,8 @@ func refusal(err error) *netconf.Error {
 			return application(netconf.InvalidValue, "Duplicate OXC port: %d", shared)
 		}
 		return application(netconf.InUse, "Port %d is in use by %d,%d", shared, conflict.Have.Ingress, conflict.Have.Egress)
+	case errors.Is(err, ocs.ErrConflict): // another client came first
+		return application(netconf.InUse, "%s", err)
 	case errors.As(err, &port):
 		return application(netconf.InvalidValue, "Invalid OXC port: %d", port.Port)
 	}

@@ -93,8 +93,8 @@ func (p *plan) circuit(c netconf.Change) *netconf.Error {
 	g := p.view.dev.Geometry()
 	if c.Before != nil {
 		in, _ := p.view.port(c.Before.Value("ingress"))
-		p.init()
-		p.Drop = append(p.Drop, in)
+		out, _ := p.view.port(c.Before.Value("egress"))
+		p.DropPairs = append(p.DropPairs, ocs.CrossConnect{Ingress: in, Egress: out})
 	}
 	if c.After == nil {
 		return nil

@@ -25,15 +25,16 @@ type Server struct {
 	// locked before mu.
 	editing sync.Mutex
 
+	log    eventLog
+	logged sync.Once // begins the log
+
 	mu       sync.Mutex // guards what follows
 	sessions int
-	lock     int             // session that holds the lock on running, 0 if none
-	restart  *time.Timer     // a restart that is to come
-	up       context.Context // of the network card when the last session came
-	booted   time.Time       // by the device's clock
-	armed    bool            // alarms of the notes are set
-	log      eventLog
-	recorder *emulator.Subscription // while there are sessions
+	lock     int                    // session that holds the lock on running, 0 if none
+	restart  *time.Timer            // a restart that is to come
+	up       context.Context        // of the network card when the last session came
+	booted   time.Time              // by the device's clock
+	armed    bool                   // alarms of the notes are set
 	flaps    map[ocs.Port]time.Time // shutter programmes that were started, and their end; zero is none
 }
 
@@ -41,6 +42,7 @@ type Server struct {
 // nobody who they are: all are the first administrator. It is meant for tests
 // and for loopback.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	s.Record()
 	return emulator.Accept(ctx, l, func(ctx context.Context, c net.Conn) {
 		client := emulator.ClientOf(c)
 		for _, u := range s.Device.Users() {
@@ -58,6 +60,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 // cfg.ClientCAs vouch for; the common name of its subject is the user, who needs
 // an account on the device. A handshake may take ten seconds.
 func (s *Server) ServeTLS(ctx context.Context, l net.Listener, cfg *tls.Config) error {
+	s.Record()
 	cfg = cfg.Clone()
 	cfg.ClientAuth = tls.RequireAndVerifyClientCert
 	return emulator.Accept(ctx, l, func(ctx context.Context, c net.Conn) {
@@ -84,6 +87,8 @@ func (s *Server) ServeSession(ctx context.Context, conn io.ReadWriteCloser, clie
 	defer stop()
 	stopReboot := context.AfterFunc(s.Device.Up(), end)
 	defer stopReboot()
+	impatient := time.AfterFunc(s.Device.Personality().NETCONF.Hello, end)
+	defer impatient.Stop()
 	group, known := s.Device.GroupOf(client.User)
 	if !known || s.Device.Rebooting() || !s.enter() {
 		return
@@ -96,11 +101,12 @@ func (s *Server) ServeSession(ctx context.Context, conn io.ReadWriteCloser, clie
 	s.Device.Report(ss.me, "USER", "Logged in")
 	defer s.Device.Report(ss.me, "USER", "Logged out")
 	ss.id = ss.me.Info().ID
-	ss.run(ctx)
+	ss.run(ctx, impatient.Stop)
 }
 
 // enter counts a session in, unless there are too many.
 func (s *Server) enter() bool {
+	s.Record()
 	s.rearm()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,17 +116,12 @@ func (s *Server) enter() bool {
 	if up := s.Device.Up(); up != s.up {
 		s.up, s.booted = up, s.Device.Now()
 	}
-	if s.sessions++; s.sessions == 1 {
-		s.recorder = s.Device.Subscribe()
-		go s.record(s.recorder)
-	}
+	s.sessions++
 	return true
 }
 
 func (s *Server) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.sessions--; s.sessions == 0 {
-		s.recorder.Close()
-	}
+	s.sessions--
 }

@@ -51,8 +51,9 @@ func newSession(s *Server, conn io.ReadWriteCloser, end context.CancelFunc, grou
 	}
 }
 
-// run serves until the client is gone or ctx ends.
-func (ss *session) run(ctx context.Context) {
+// run serves until the client is gone or ctx ends. It calls known once the
+// client has said its hello.
+func (ss *session) run(ctx context.Context, known func() bool) {
 	ss.ctx = ctx
 	defer ss.srv.unlock(ss.id)
 	defer ss.reporters.Wait()
@@ -95,6 +96,7 @@ func (ss *session) run(ctx context.Context) {
 				return
 			}
 			met = true
+			known()
 			ss.framing = netconf.Negotiate(ours, theirs)
 			in.SetFraming(ss.framing)
 		}

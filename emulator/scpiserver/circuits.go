@@ -73,18 +73,7 @@ func (c *call) sub() (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	held := c.dev.CrossConnects()
-	var drop []ocs.Port
-	for _, x := range ccs {
-		at := slices.Concat(held.At(x.Ingress), held.At(x.Egress))
-		switch {
-		case held.Has(x):
-			drop = append(drop, x.Ingress)
-		case len(at) > 0:
-			return result{}, scpi.NewError(scpi.SettingsConflict, fmt.Sprintf("%v is not connected, %v is", x, at[0]))
-		}
-	}
-	return c.edit(emulator.Edit{Drop: drop})
+	return c.edit(emulator.Edit{DropPairs: ccs})
 }
 
 func (c *call) disconnectAll() (result, error) { return c.edit(emulator.Edit{Only: true}) }

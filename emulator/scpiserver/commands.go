@@ -155,7 +155,7 @@ func deviceRefusal(err error) scpi.Error {
 	switch {
 	case errors.As(err, &conflict) && conflict.Where != "": // within the command
 		code = scpi.IllegalParameterValue
-	case errors.As(err, &conflict):
+	case errors.Is(err, ocs.ErrConflict):
 		code = scpi.SettingsConflict
 	case errors.Is(err, ocs.ErrPort):
 		code = scpi.DataOutOfRange

@@ -61,8 +61,7 @@
 //   - SUB with one empty list drops whatever is at the ports of the other, free
 //     ports included. With two it drops pairs: one whose ports are both free is
 //     gone already, but one of which a port is connected elsewhere is refused with
-//     -221, and nothing changes. Pairs are looked up just before they are dropped:
-//     another client may still get in between.
+//     -221, and nothing changes.
 //   - *RST drops all cross-connects and opens all shutters. The boot mode stays.
 //   - PORT? answers for egress ports, too: with their ingress. A free port gives ""
 //     (scpi.empty_nothing).

@@ -15,10 +15,14 @@
 //
 //   - A serial line has no way to hang up. When the front end ends a session,
 //     because the device restarts or a fault says so, while the line is still
-//     open, another session begins a tenth of a second later; what was sent
-//     meanwhile is lost.
-//   - Who opens the line in the moment in which the last one closes it may get
-//     that one's session: the line was never without somebody.
+//     open, what has been sent and not read is lost, and another session begins a
+//     tenth of a second after the one before began.
+//   - Several programs may have the line open at once; they share a session.
+//   - Who opens the line when the last one has closed it gets a session of its
+//     own, however soon that is: the kernel tells who has opened and closed it, and
+//     bytes are not handed on before that was looked at. Only what the one before
+//     has sent, closing the line before it was read, comes first, and it may find
+//     what that one has not read, as on any serial line.
 //   - The line passes all 256 bytes unchanged. Speed, parity and flow control
 //     can be set and mean nothing.
 package serialline

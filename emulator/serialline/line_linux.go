@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"sync"
 	"time"
@@ -24,14 +22,22 @@ type Line struct {
 	link   *link
 	path   string
 	master *os.File // our end
-	opens  *os.File // tells when somebody opens the line
+	events *os.File // tells when somebody opens or closes the line
 	once   sync.Once
+	change chan struct{} // holds one: somebody has
+
+	mu      sync.Mutex // guards what follows
+	clients int        // that have the line open, as far as the events tell
+	closes  int        // events so far
+	left    bool       // a client has closed the line, and nobody may have it open since
+	current *session   // nil between two
+	kept    []byte     // read, but for the next session
 }
 
 // Listen makes a line. Link is where clients find it: it is made, or replaced if
 // it is what another Listen has left; "" makes none.
 func Listen(link string) (*Line, error) {
-	l := &Line{}
+	l := &Line{change: make(chan struct{}, 1)}
 	if err := l.open(link); err != nil {
 		l.Close()
 		return nil, fmt.Errorf("serial line: %w", err)
@@ -54,22 +60,35 @@ func (l *Line) open(link string) error {
 		return fmt.Errorf("cannot make a pseudo-terminal: %w", err)
 	}
 	l.path = fmt.Sprintf("/dev/pts/%d", n)
-	if err := l.reset(); err != nil {
-		return err
-	}
 	// Nothing but this tells without looking again and again.
 	events, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
 	if err != nil {
 		return fmt.Errorf("cannot watch %s (the limit is fs.inotify.max_user_instances): %w", l.path, err)
 	}
-	l.opens = os.NewFile(uintptr(events), "inotify")
-	if _, err := unix.InotifyAddWatch(events, l.path, unix.IN_OPEN); err != nil {
+	l.events = os.NewFile(uintptr(events), "inotify")
+	if _, err := unix.InotifyAddWatch(events, l.path, unix.IN_OPEN|unix.IN_CLOSE); err != nil {
 		return fmt.Errorf("cannot watch %s: %w", l.path, err)
+	}
+	if err := l.begun(); err != nil { // without it nobody is not there
+		return err
+	}
+	if err := reset(fd); err != nil {
+		return fmt.Errorf("cannot set up %s: %w", l.path, err)
 	}
 	if link != "" {
 		l.link, err = makeLink(link, l.path)
 	}
 	return err
+}
+
+// begun opens and closes the line: the kernel tells whether a client has it open
+// only once it was.
+func (l *Line) begun() error {
+	fd, err := unix.Open(l.path, unix.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("cannot open %s: %w", l.path, err)
+	}
+	return unix.Close(fd)
 }
 
 // Path returns the terminal: "/dev/pts/7".
@@ -87,7 +106,7 @@ func (l *Line) Link() string {
 func (l *Line) Close() error {
 	l.once.Do(func() {
 		l.link.remove()
-		for _, f := range []*os.File{l.opens, l.master} {
+		for _, f := range []*os.File{l.events, l.master} {
 			if f != nil {
 				f.Close()
 			}
@@ -100,11 +119,17 @@ func (l *Line) Close() error {
 // or the line is closed. It closes the line and returns nil, or why the line
 // cannot be used. It is called once.
 func (l *Line) Serve(ctx context.Context, fe emulator.FrontEnd) error {
+	var watch sync.WaitGroup
+	defer watch.Wait()
 	defer l.Close()
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
+	watch.Go(func() {
+		defer close(l.change)
+		l.watch()
+	})
 	for {
-		err := l.wait()
+		s, err := l.wait()
 		switch {
 		case ctx.Err() != nil, errors.Is(err, os.ErrClosed):
 			return nil
@@ -112,59 +137,87 @@ func (l *Line) Serve(ctx context.Context, fe emulator.FrontEnd) error {
 			return fmt.Errorf("serial line %s: %w", l.path, err)
 		}
 		next := time.Now().Add(pause)
-		s := &session{line: l}
 		fe.ServeSession(ctx, s, emulator.SessionInfo{})
 		s.Close()
-		l.between(ctx, next, s.hungUp())
+		l.between(ctx, next, s)
 	}
 }
 
 // between makes the line ready for another session. It fails only when the line
 // is closed, and that is noticed by wait.
-func (l *Line) between(ctx context.Context, next time.Time, hungUp bool) {
+func (l *Line) between(ctx context.Context, next time.Time, s *session) {
+	_ = l.look()
+	l.mu.Lock()
+	l.current = nil
+	gone := s.gone
+	if !gone {
+		l.kept = nil
+	}
+	l.mu.Unlock()
 	_ = l.master.SetDeadline(time.Time{})
-	if hungUp {
-		_ = l.reset()
-		return
-	}
-	emulator.SleepUntil(ctx, next)
-	_ = l.control(func(fd int) error { return unix.IoctlSetInt(fd, unix.TCFLSH, unix.TCIFLUSH) })
-}
-
-// wait returns when the line is open.
-func (l *Line) wait() error {
-	buf := make([]byte, 4096)
-	for {
-		if open, err := l.isOpen(); open || err != nil {
-			return err
-		}
-		// Opened before that, it is in the queue; what it says does not matter.
-		if _, err := l.opens.Read(buf); err != nil {
-			return err
-		}
+	if !gone {
+		// What comes from now on is for the next session, maybe of another client.
+		_ = control(l.master, func(fd int) error { return unix.IoctlSetInt(fd, unix.TCFLSH, unix.TCIFLUSH) })
+		emulator.SleepUntil(ctx, next)
 	}
 }
 
-// isOpen reports whether anybody has the line open, or has left something to be
-// read.
-func (l *Line) isOpen() (open bool, err error) {
-	err = l.control(func(fd int) error {
-		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		for {
-			_, err := unix.Poll(fds, 0)
-			if errors.Is(err, unix.EINTR) {
-				continue
+// wait returns a session when the line is open.
+func (l *Line) wait() (*session, error) {
+	for sure := false; ; {
+		s, opening, err := l.begin(sure)
+		if s != nil || err != nil {
+			return s, err
+		}
+		var overdue <-chan time.Time
+		if opening {
+			overdue = time.After(pause)
+		}
+		select {
+		case _, more := <-l.change:
+			if !more {
+				return nil, os.ErrClosed
 			}
-			open = fds[0].Revents&unix.POLLHUP == 0 || fds[0].Revents&unix.POLLIN != 0
-			return err
+		case <-overdue:
+			sure = true
 		}
-	})
-	return open, err
+	}
 }
 
-// control calls f with the descriptor of the master.
-func (l *Line) control(f func(fd int) error) error {
-	raw, err := l.master.SyscallConn()
+// begin begins a session if anybody has the line open, or has left something to
+// be read. A client that has opened the line and is not among the events yet is
+// worth waiting for, unless it is sure that they will not tell of it.
+func (l *Line) begin(sure bool) (s *session, opening bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	// In this order: who opens the line after it was looked at is in the events
+	// that the session sees.
+	if err := l.lookLocked(); err != nil {
+		return nil, false, err
+	}
+	var open, more bool
+	if err := control(l.master, func(fd int) (err error) {
+		if open, more, err = state(fd); open || err != nil {
+			return err // whoever has it open has settings of its own
+		}
+		return reset(fd)
+	}); err != nil {
+		return nil, false, err
+	}
+	if !open { // whoever opens it now is another client
+		l.clients, l.left = 0, true
+	}
+	opening = open && l.left && !sure
+	if opening || !open && !more && len(l.kept) == 0 {
+		return nil, opening, nil
+	}
+	l.current = &session{line: l}
+	return l.current, false, nil
+}
+
+// control calls f with the descriptor of a file.
+func control(file *os.File, f func(fd int) error) error {
+	raw, err := file.SyscallConn()
 	if err != nil {
 		return err
 	}
@@ -175,79 +228,32 @@ func (l *Line) control(f func(fd int) error) error {
 	return failed
 }
 
-// reset makes the line as it is before anybody has opened it: raw, with nothing
-// to be read. What the next client may have sent already is kept.
-func (l *Line) reset() error {
-	fd, err := unix.Open(l.path, unix.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("cannot open %s: %w", l.path, err)
+// state reports whether anybody has the line open, and whether there is something
+// to be read.
+func state(master int) (open, more bool, err error) {
+	fds := []unix.PollFd{{Fd: int32(master), Events: unix.POLLIN}}
+	for {
+		_, err := unix.Poll(fds, 0)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		return fds[0].Revents&unix.POLLHUP == 0, fds[0].Revents&unix.POLLIN != 0, err
 	}
-	defer unix.Close(fd)
-	t, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+}
+
+// reset makes the line as it is before anybody has opened it: raw, with nothing
+// for a client to read. What clients have sent is kept. The settings of the master
+// are those of the terminal.
+func reset(master int) error {
+	t, err := unix.IoctlGetTermios(master, unix.TCGETS)
 	if err == nil {
 		t.Iflag, t.Oflag, t.Lflag = 0, 0, 0
 		t.Cflag = t.Cflag&^(unix.CSIZE|unix.PARENB|unix.CSTOPB) | unix.CS8 | unix.CREAD | unix.CLOCAL
 		t.Cc[unix.VMIN], t.Cc[unix.VTIME] = 1, 0
-		err = unix.IoctlSetTermios(fd, unix.TCSETS, t)
+		err = unix.IoctlSetInt(master, unix.TCFLSH, unix.TCOFLUSH) // on its way to the terminal
 	}
 	if err == nil {
-		err = unix.IoctlSetInt(fd, unix.TCFLSH, unix.TCIFLUSH)
-	}
-	if err != nil {
-		return fmt.Errorf("cannot set up %s: %w", l.path, err)
-	}
-	return nil
-}
-
-// session is what a front end sees of the line.
-type session struct {
-	line *Line
-
-	mu     sync.Mutex // guards what follows
-	closed bool
-	gone   bool // the last client has closed the line
-}
-
-func (s *session) Read(p []byte) (int, error) {
-	n, err := s.line.master.Read(p)
-	return n, s.reason(err)
-}
-
-func (s *session) Write(p []byte) (int, error) {
-	n, err := s.line.master.Write(p)
-	return n, s.reason(err)
-}
-
-// reason tells the end of the session from an error.
-func (s *session) reason(err error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case err == nil:
-		return nil
-	case s.closed, errors.Is(err, os.ErrClosed):
-		return net.ErrClosed
-	case errors.Is(err, unix.EIO):
-		s.gone = true
-		return io.EOF
+		err = unix.IoctlSetTermios(master, unix.TCSETSF, t) // and there
 	}
 	return err
-}
-
-func (s *session) hungUp() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.gone
-}
-
-// Close ends the session, not the line.
-func (s *session) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.closed {
-		s.closed = true
-		// Fails only when the line is closed, and that ends everything, too.
-		_ = s.line.master.SetDeadline(time.Unix(1, 0))
-	}
-	return nil
 }

@@ -46,7 +46,7 @@ func newServer(t testing.TB) *sshserver.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := dev.AddUser(emulator.User{Name: "guest", Group: emulator.Viewer}); err != nil {
+	if err := dev.AddUser(nil, emulator.User{Name: "guest", Group: emulator.Viewer}); err != nil {
 		t.Fatal(err)
 	}
 	return &sshserver.Server{

@@ -36,6 +36,9 @@ func dialectOf(p *emulator.Personality) *dialect {
 	case emulator.GlimmerglassTL1:
 		return &glimmerglass
 	}
+	if p.Optics.VOAMax > 0 {
+		return &attenuating
+	}
 	return &polatis
 }
 

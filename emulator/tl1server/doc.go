@@ -55,7 +55,11 @@
 //   - RTRV-PORT-FLAP gives "P:off,on,cycles" for ports with a programme; a
 //     start without one is denied with SNVS, and an egress port of a two-sided
 //     unit is invalid. RTRV-PORT-SHUTTER does not show what a programme does.
-//   - Variable attenuators are not fitted: their commands are unknown (IICM).
+//   - Without variable attenuators their commands are unknown (IICM). With them
+//     (optics.voa_max_db) SET-PORT-ATTEN wants a MODE, and a LEVEL for ABS, CONV
+//     and REL; REFS has one port for all, or one for each, and goes with REL only.
+//     RTRV-PORT-ATTEN leaves the level and the reference empty where the mode has
+//     none. PARAMETER=CONFIG says CONVERGED.
 //
 // Monitors, alarms, autonomous messages:
 //

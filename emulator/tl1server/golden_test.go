@@ -33,6 +33,7 @@ var personalities = map[string]func(*emulator.Personality){
 	"deny":       func(p *emulator.Personality) { p.Control.Busy = emulator.Deny },
 	"egressOnly": func(p *emulator.Personality) { p.Monitors.Sides = emulator.MonitorsEgress },
 	"noMonitors": func(p *emulator.Personality) { p.Monitors.Sides = emulator.MonitorsNone },
+	"voa":        func(p *emulator.Personality) { p.Optics.VOAMax = 20 },
 	"cc":         func(p *emulator.Personality) { p.Size = "8xCC" },
 
 	"calient": calientLike, "calientTwoStep": calientTwoStep, "glimmerglass": glimmerglassLike,

@@ -39,11 +39,17 @@ func (ss *session) eachMonitor(aid tl1.Field, line func(ocs.Port) string) (reply
 // monitored reads a list of ports that must have monitors; "ALL" are those
 // that have one.
 func (ss *session) monitored(f tl1.Field) ([]ocs.Port, *denial) {
+	return ss.fitted(f, ss.dev.HasMonitor)
+}
+
+// fitted reads a list of ports that must have something; "ALL" are those that
+// have it.
+func (ss *session) fitted(f tl1.Field, has func(ocs.Port) bool) ([]ocs.Port, *denial) {
 	ports, bad := ss.portsNamed(f)
 	var ps []ocs.Port
 	for _, p := range ports {
 		switch {
-		case ss.dev.HasMonitor(p):
+		case has(p):
 			ps = append(ps, p)
 		case !isOneOf(f, "ALL"):
 			return nil, badPort(p.String())
@@ -80,7 +86,7 @@ func (ss *session) setMonitor(c *tl1.Command) (reply, *denial) {
 		}
 		settings[p] = m
 	}
-	return reply{}, refusal(ss.dev.SetMonitors(direction(c), settings))
+	return reply{}, refusal(ss.dev.SetMonitors(ss.me, direction(c), settings))
 }
 
 // number reads parameter name of b, if it is there, as a number that may stand
