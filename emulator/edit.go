@@ -91,6 +91,9 @@ func (d *Device) Edit(by *Session, e Edit) (Operation, error) {
 	if e.Boot != "" {
 		d.boot = e.Boot
 	}
+	if e.Users != nil {
+		d.evictLocked(by, users)
+	}
 	d.users = users
 	if e.Notes != nil {
 		d.notes = *e.Notes

@@ -368,3 +368,32 @@ func setBoot(t *testing.T, d *emulator.Device, m ocs.BootMode) {
 		t.Fatal(err)
 	}
 }
+
+// Ensure that who has no account any more is disconnected, over whatever
+// language the account was deleted, and who did that is not.
+func TestDevice_Evicts(t *testing.T) {
+	p := exact("4x4")
+	p.Control.Users = append(p.Control.Users, emulator.User{Name: "lab", Group: emulator.Operator})
+	d := newDevice(t, p, emulator.Options{})
+	ended := make(chan string, 4)
+	enter := func(user string) *emulator.Session {
+		return d.Enter(emulator.SessionInfo{Protocol: "TEST", User: user}, func() { ended <- user })
+	}
+	admin, me := enter("admin"), enter("lab")
+	enter("")
+	enter("lab")
+	if err := d.EditUser(admin, "lab", emulator.User{Group: emulator.Viewer}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.DeleteUser(me, "lab"); err != nil {
+		t.Fatal(err)
+	}
+	if who := <-ended; who != "lab" {
+		t.Errorf("%q was disconnected", who)
+	}
+	select {
+	case who := <-ended:
+		t.Errorf("%q was disconnected, too", who)
+	default:
+	}
+}

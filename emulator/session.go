@@ -80,3 +80,14 @@ func (d *Device) EndSession(id int) bool {
 	s.end()
 	return true
 }
+
+// evictLocked disconnects whoever has an account that is gone, but for the
+// client that has seen to that and waits for a reply. A session keeps the rights
+// that it began with, so nobody may keep it who has none at all any more.
+func (d *Device) evictLocked(by *Session, users []User) {
+	for _, s := range d.sessions {
+		if s != by && s.info.User != "" && userIn(users, s.info.User) < 0 {
+			go s.end() // which may want to leave the list
+		}
+	}
+}

@@ -69,7 +69,8 @@
 //     disconnect-session, system-restart, set-current-datetime,
 //     radius-server-set-position. Members of view may read and subscribe.
 //   - nacm shows these rules and cannot be changed. A session keeps the rights
-//     that it began with. Over TLS the user is the common name in the client's
+//     that it began with, and ends when its account is deleted. A lock keeps
+//     other NETCONF sessions out, not other languages. Over TLS the user is the common name in the client's
 //     certificate.
 //
 // Notifications:

@@ -231,7 +231,7 @@ func (s *schema) inForce(edit, tree []*netconf.Node) *netconf.Error {
 func (n *schemaNode) inForce(edit, tree *netconf.Node) *netconf.Error {
 	for _, c := range edit.Children {
 		below := n.children[c.Name]
-		if below == nil {
+		if below == nil || !below.depends {
 			continue
 		}
 		if w := below.when; w != nil && tree.Child(c.Name.Space, c.Name.Local) != nil && !slices.Contains(w.values, tree.Value(w.leaf)) {

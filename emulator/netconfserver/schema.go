@@ -33,6 +33,7 @@ type schemaNode struct {
 	preset    string // default
 	canonical func(string) (string, error)
 	when      *when
+	depends   bool // it, or something below it, has a when
 	children  map[xml.Name]*schemaNode
 }
 
@@ -182,6 +183,10 @@ func nodeOf(e *yang.Entry, config bool) *schemaNode {
 		n.when = parseWhen(x)
 	}
 	n.children = nodesOf(e, n.config)
+	n.depends = n.when != nil
+	for _, c := range n.children {
+		n.depends = n.depends || c.depends
+	}
 	return n
 }
 

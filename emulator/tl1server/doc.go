@@ -82,7 +82,8 @@
 //     personality says that it is closed. Nobody is timed out before login.
 //   - A session too many, or during a reboot, is accepted and closed.
 //   - A session keeps the rights that it logged in with when its account is
-//     changed. The last administrator cannot be removed (SROF).
+//     changed, and ends when somebody else deletes or renames it. The last
+//     administrator cannot be removed (SROF).
 //
 // # Calient and Glimmerglass
 //

@@ -8,9 +8,12 @@ import (
 	"github.com/ocslab/ocslab/wire/tl1"
 )
 
+// blanks may stand around what a client types; other control characters may not.
+const blanks = " \t\r\n"
+
 func (ss *session) entPatch(c *tl1.Command) (reply, *denial) {
 	in, out, two := strings.Cut(c.AID.Text(), ",")
-	in, out = strings.TrimSpace(in), strings.TrimSpace(out)
+	in, out = strings.Trim(in, blanks), strings.Trim(out, blanks)
 	switch {
 	case two && in == "" && out == "":
 		return reply{}, deny(tl1.IIAC, "Empty parameters")

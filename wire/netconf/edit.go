@@ -75,6 +75,10 @@ func (ed *editor) level(parent SchemaNode, path *step, now, before, edits []*Nod
 	s := siblings{ed: ed, parent: parent, nodes: now, many: len(edits) > 4}
 	was := siblings{ed: ed, parent: parent, nodes: before, many: s.many}
 	var leaves []xml.Name
+	var given []*Node // by index: what this edit has made the entry of
+	if len(edits) > 1 {
+		given = make([]*Node, len(now)+len(edits))
+	}
 	for _, c := range edits {
 		sn, err := ed.child(parent, path, c)
 		if err != nil {
@@ -110,6 +114,9 @@ func (ed *editor) level(parent SchemaNode, path *step, now, before, edits []*Nod
 		if j := was.find(sn, at); j >= 0 {
 			prior = was.nodes[j]
 		}
+		if i >= 0 && given != nil && (own == Merge || own == Replace) && contradicts(given[i], c) {
+			return nil, ed.err(at, NewBadElement(TypeApplication, c.Name.Local, "%s is given twice, with different values", at))
+		}
 		switch own {
 		case Delete:
 			if !exists(sn, old) && !exists(sn, prior) {
@@ -122,8 +129,28 @@ func (ed *editor) level(parent SchemaNode, path *step, now, before, edits []*Nod
 			}
 		}
 		s.set(i, old, node, at)
+		if given != nil && node != nil {
+			if i < 0 || old == nil {
+				i = len(s.nodes) - 1
+			}
+			given[i] = c
+		} else if given != nil && i >= 0 {
+			given[i] = nil // may be made again
+		}
 	}
 	return s.result(), nil
+}
+
+// contradicts reports whether a leaf of one entry has another value in a second
+// one, so that nobody can know which is meant.
+func contradicts(first, second *Node) bool {
+	if first == nil {
+		return false
+	}
+	return slices.ContainsFunc(second.Children, func(leaf *Node) bool {
+		other := first.Child(leaf.Name.Space, leaf.Name.Local)
+		return other != nil && len(leaf.Children) == 0 && strings.TrimSpace(other.Text) != strings.TrimSpace(leaf.Text)
+	})
 }
 
 // apply returns the node that an edit makes of old, which is nil if there is

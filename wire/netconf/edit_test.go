@@ -74,7 +74,7 @@ func TestEdit(t *testing.T) {
 		{"merge the same", three, "", three, three, nil},
 		{"merge what is not canonical", three, "", cc("", "<pair><egress> 034 </egress>\n<ingress>\n02\n</ingress></pair>"), three, nil},
 		{"merge puts keys first", "", "", cc("", "<pair><egress>34</egress><ingress>2</ingress></pair>"), cc("", pair(2, 34)), []string{at("create", 2)}},
-		{"merge many", three, "", cc("", pair(5, 33)+pair(2, 99)+pair(6, 1)+pair(7, 2)+pair(5, 3)), cc("", pair(1, 33)+pair(2, 99)+pair(3, 35)+pair(5, 3)+pair(6, 1)+pair(7, 2)),
+		{"merge many", three, "", cc("", pair(5, 3)+pair(2, 99)+pair(6, 1)+pair(7, 2)+pair(5, 3)), cc("", pair(1, 33)+pair(2, 99)+pair(3, 35)+pair(5, 3)+pair(6, 1)+pair(7, 2)),
 			[]string{at("merge", 2), at("create", 5), at("create", 6), at("create", 7)}},
 
 		// As ONOS writes it: no namespace, both leaves.
@@ -185,6 +185,7 @@ func TestEditErrors(t *testing.T) {
 		{"create what is there", "", cc("", strings.Replace(pair(1, 34), "<pair", `<pair nc:operation="create"`, 1)), netconf.DataExists, onePath, ""},
 		{"create a container that is there", "", cc(` nc:operation="create"`, pair(2, 3)), netconf.DataExists, ccPath, ""},
 		{"create twice", "", cc(` nc:operation="merge"`, strings.Repeat(strings.Replace(pair(9, 34), "<pair", `<pair nc:operation="create"`, 1), 2)), netconf.DataExists, ninePath, ""},
+		{"merge twice with different values", "", cc("", pair(9, 33)+pair(9, 34)), netconf.BadElement, ninePath, "bad-element=pair"},
 		{"delete what is not there", "", cc("", `<pair nc:operation="delete"><ingress>9</ingress></pair>`), netconf.DataMissing, ninePath, ""},
 		{"delete twice", "", cc("", strings.Repeat(`<pair nc:operation="delete"><ingress>1</ingress></pair>`, 2)), netconf.DataMissing, onePath, ""},
 		{"delete a container that is not there", "", `<port-config xmlns="` + opsw + `" nc:operation="delete"/>`, netconf.DataMissing, "/opsw:port-config", ""},

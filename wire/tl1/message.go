@@ -423,7 +423,7 @@ func AppendMessage(dst []byte, m Message, st Style) []byte {
 	if m.Kind == Acknowledgement {
 		dst = append(dst, m.Ack...)
 		dst = append(dst, ' ')
-		dst = appendWords(dst, m.CTAG)
+		dst = appendField(dst, m.CTAG, '_')
 		dst = append(dst, "\r\n<"...)
 		return append(dst, st.After...)
 	}
@@ -448,10 +448,10 @@ func AppendMessage(dst []byte, m Message, st Style) []byte {
 		dst = append(dst, ' ')
 		dst = append(dst, m.ATAG...)
 		dst = append(dst, ' ')
-		dst = appendWords(dst, m.Event)
+		dst = appendField(dst, m.Event, ' ')
 	} else {
 		dst = append(dst, "M  "...)
-		dst = appendWords(dst, m.CTAG)
+		dst = appendField(dst, m.CTAG, '_')
 		dst = append(dst, ' ')
 		dst = append(dst, m.Completion...)
 	}
@@ -491,6 +491,45 @@ func appendWords(dst []byte, s string) []byte {
 		}
 	}
 	return dst
+}
+
+// appendField is appendWords for a CTAG or the name of an event, which may hold
+// quotes. Those of a peer may be ended by their line, or not at all, and would go
+// on behind the field here: then they become single ones, and what would end the
+// message outside of quotes a comma. Blank stands for a blank in such a field.
+func appendField(dst []byte, s string, blank byte) []byte {
+	from := len(dst)
+	dst = appendWords(dst, s)
+	if !unbalanced(s) {
+		return dst
+	}
+	for i, c := range dst[from:] {
+		switch c {
+		case '"':
+			dst[from+i] = '\''
+		case ';', '<', '>':
+			dst[from+i] = ','
+		case ' ', '\t':
+			dst[from+i] = blank
+		}
+	}
+	return dst
+}
+
+// unbalanced reports whether s has a quote that does not end, or a line break.
+func unbalanced(s string) bool {
+	open := false
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '\r' || c == '\n':
+			return true
+		case c == '"':
+			open = !open
+		case c == '\\' && open:
+			i++
+		}
+	}
+	return open
 }
 
 func appendSID(dst []byte, sid string) []byte {
