@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ocslab/ocslab/drivers"
+	"github.com/ocslab/ocslab/drivers/transport"
 	firmwarenotes "github.com/ocslab/ocslab/firmware-notes"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/linkmon/watch"
@@ -62,6 +63,10 @@ func exitCode(err error) int {
 // stdout.
 func (a *app) fail(err error, code int) {
 	fmt.Fprintf(a.err, "ocslab: %v\n", err)
+	var key *transport.HostKeyError
+	if errors.As(err, &key) && key.Problem == transport.HostKeyUnknown {
+		fmt.Fprintf(a.err, "in the URL, that is ?hostkey=%s\n", key.Fingerprint)
+	}
 	if a.set.JSON {
 		line := errorLine{Kind: "error", Error: err.Error(), ExitCode: code}
 		var op *ocs.OpError

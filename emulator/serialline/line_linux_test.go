@@ -313,6 +313,13 @@ func TestLink(t *testing.T) {
 	check(os.Symlink("/dev/pts/99999", path))
 	first, err := serialline.Listen(path)
 	check(err)
+	if second, err := serialline.Listen(path); err == nil || second != nil || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("a second line at %s: %v", path, err)
+	}
+	if target, err := os.Readlink(path); err != nil || target != first.Path() {
+		t.Errorf("got %s, %v, want %s", target, err, first.Path())
+	}
+	check(os.Remove(path))
 	second, err := serialline.Listen(path)
 	check(err)
 	check(first.Close()) // no longer its link

@@ -11,14 +11,18 @@ import (
 // link is a symbolic link to a terminal.
 type link struct{ path, target string }
 
-// makeLink makes a link, in the place of one that some other terminal had. What
-// is anything else stays.
+// makeLink makes a link, in the place of one to a terminal that is gone, as an
+// emulator leaves it that was killed. What is anything else stays.
 func makeLink(path, target string) (*link, error) {
 	old, err := os.Readlink(path)
 	switch {
 	case err == nil && !strings.HasPrefix(old, "/dev/pts/"):
 		return nil, fmt.Errorf("%s is a link to %s, not to a terminal: remove it or choose another name", path, old)
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
+	case err == nil:
+		if _, err := os.Stat(old); err == nil {
+			return nil, fmt.Errorf("%s leads to %s, which is in use: end the emulator that serves it, or choose another name (or remove the link, if %s is somebody's terminal)", path, old, old)
+		}
+	case !errors.Is(err, fs.ErrNotExist):
 		if _, err := os.Lstat(path); err != nil {
 			return nil, err
 		}
