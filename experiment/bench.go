@@ -142,7 +142,7 @@ func (b *Bench) Move(ctx context.Context, number int, want map[string]ocs.Map, p
 		mv.Reports[r.rig.Name] = r.report
 		mv.Marks = append(mv.Marks, r.commandMarks(b.Host, number)...)
 		if rc := r.report.Receipt; !rc.Sent.IsZero() {
-			began = min(began, axis.NS(rc.SendStart))
+			began = min(began, axis.NS(begun(rc)))
 		}
 		changed = changed || !r.report.Change.Empty()
 	}
@@ -200,13 +200,23 @@ func (r *Rig) reconcile(ctx context.Context, want ocs.Map, policy ocs.Policy) (o
 	return ocs.Reconcile(ctx, r.Switch, want, policy)
 }
 
-// commandMarks returns the marks of the wire.
+// begun is when a device may have begun with a change: one that takes several
+// requests is under way before the last of them.
+func begun(rc ocs.Receipt) time.Time {
+	if rc.Begun.IsZero() {
+		return rc.SendStart
+	}
+	return rc.Begun
+}
+
+// commandMarks returns the marks of the wire. The command of a change that took
+// several requests lies between the first and the last.
 func (r *run) commandMarks(host string, number int) []timeline.Mark {
 	var marks []timeline.Mark
 	axis, rc := timeline.HostAxis(), r.report.Receipt
 	if !rc.Sent.IsZero() {
 		marks = append(marks, timeline.Mark{Stage: timeline.Command, Subject: r.rig.Name, Host: host,
-			Interval: axis.Span(rc.SendStart, rc.Sent), Source: "driver", Reconfiguration: number})
+			Interval: axis.Span(begun(rc), rc.Sent), Source: "driver", Reconfiguration: number})
 	}
 	if !rc.Acked.IsZero() {
 		marks = append(marks, timeline.Mark{Stage: timeline.Ack, Subject: r.rig.Name, Host: host,
@@ -227,7 +237,7 @@ func (r *run) lit() map[ocs.Port]bool {
 // lightMarks adds what the power monitors saw.
 func (r *run) lightMarks(mv *Move, host string, number int) {
 	mv.Readings += r.meter.count()
-	sent := timeline.HostAxis().NS(r.report.Receipt.SendStart)
+	sent := timeline.HostAxis().NS(begun(r.report.Receipt))
 	lit := r.lit()
 	for _, p := range r.ports {
 		subject := fmt.Sprintf("%s/%d", r.rig.Name, p)

@@ -173,6 +173,10 @@ func (m *meter) settled(ctx context.Context, before map[ocs.Port]float64, lit ma
 // ErrNoMonitor: none of the ports has a power monitor.
 var ErrNoMonitor = errors.New("none of the ports has a power monitor")
 
+// AssumedAveraging is over what time the readings of monitors are averaged whose
+// settings cannot be read: what most come with.
+const AssumedAveraging = 100 * time.Millisecond
+
 // Quicken sets the averaging of the monitors at ports to the shortest that the
 // device offers, returns what it then is, and a function that puts the former
 // settings back.

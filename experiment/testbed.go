@@ -106,9 +106,16 @@ func (t *Testbed) openSwitch(ctx context.Context, name string, ports []ocs.Port)
 	if _, ok := ocs.As[ocs.PowerMeter](o); !ok {
 		return nil
 	}
+	missing := func(source, format string, args ...any) {
+		t.Sources = append(t.Sources, watch.Source{Subject: name, Name: source, Why: fmt.Sprintf(format, args...)})
+	}
 	second, err := t.Lab.Session(ctx, name)
 	if err != nil {
-		return err
+		if ctx.Err() != nil {
+			return err
+		}
+		missing("power", "a second session for its monitors cannot be opened: %v", err) // a serial line has one
+		return nil
 	}
 	t.close = append(t.close, second.Close)
 	meter, _ := ocs.As[ocs.PowerMeter](second)
@@ -116,6 +123,13 @@ func (t *Testbed) openSwitch(ctx context.Context, name string, ports []ocs.Port)
 	switch {
 	case errors.Is(err, ErrNoMonitor):
 		return nil
+	case errors.Is(err, ocs.ErrNotSupported):
+		r, err := meter.Power(ctx, ports...)
+		if err != nil || len(r.Ports) == 0 {
+			return err
+		}
+		averaging, restore = AssumedAveraging, func(context.Context) error { return nil }
+		missing("monitor settings", "they cannot be read over this protocol; it is assumed that readings are averaged over %v, as monitors come", averaging)
 	case err != nil:
 		return err
 	}
@@ -141,7 +155,9 @@ func (t *Testbed) watch(ctx context.Context, opt TestbedOptions) error {
 		w.Hosts = FabricHosts(t.Fabric)
 	} else {
 		var closers []func() error
-		w.Hosts, t.Sources, closers, err = Hosts(t.Lab.File)
+		var sources []watch.Source
+		w.Hosts, sources, closers, err = Hosts(t.Lab.File)
+		t.Sources = append(t.Sources, sources...)
 		t.close = append(t.close, closers...)
 		if err != nil {
 			return err

@@ -48,6 +48,9 @@ type Identity struct {
 // monotonic reading. It says nothing about light. On a fast path the reply may
 // have been read before the write returned, so count durations from SendStart.
 type Receipt struct {
+	// Begun is when the first request began to be sent. With one request it is
+	// SendStart; with several, the device was at work from here on.
+	Begun time.Time
 	// The last write of request bytes was between SendStart and Sent. With
 	// several requests: of the last of them.
 	SendStart, Sent time.Time
@@ -59,6 +62,22 @@ type Receipt struct {
 	Acked time.Time
 	// Requests is the number of requests sent, zero for an empty change.
 	Requests int
+}
+
+// Then returns the receipt of a change that took the requests of r, and those of
+// next after them.
+func (r Receipt) Then(next Receipt) Receipt {
+	if next.Requests == 0 {
+		return r
+	}
+	if next.Begun.IsZero() {
+		next.Begun = next.SendStart
+	}
+	if r.Requests > 0 {
+		next.Begun = r.Begun
+	}
+	next.Requests += r.Requests
+	return next
 }
 
 // Wrapper is a Switch that adds something to another one: a recorder, a lease

@@ -49,10 +49,7 @@ func (sw *Switch) Apply(ctx context.Context, c ocs.Change) (ocs.Receipt, error) 
 	}
 	send := func(remove, add ocs.Map) error {
 		r, err := sw.sendChange(ctx, remove, add)
-		if n := r.Requests; n > 0 {
-			r.Requests += total.Requests
-			total = r
-		}
+		total = total.Then(r)
 		return err
 	}
 	remove := c.Remove

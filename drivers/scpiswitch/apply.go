@@ -30,10 +30,7 @@ func (sw *Switch) Apply(ctx context.Context, c ocs.Change) (ocs.Receipt, error) 
 		}
 		for ; len(ccs) > 0; ccs = ccs[min(size, len(ccs)):] {
 			a, err := sw.perform(ctx, request{op: op, command: pairs(command, ccs[:min(size, len(ccs))]), ports: true})
-			if n := a.receipt.Requests; n > 0 {
-				a.receipt.Requests += total.Requests
-				total = a.receipt
-			}
+			total = total.Then(a.receipt)
 			if err != nil {
 				return err
 			}

@@ -87,10 +87,7 @@ func (w *work) send(ctx context.Context, r request) error {
 func (w *work) exchange(ctx context.Context, r request) (answer, error) {
 	r.op, r.again = opChange, true
 	a, err := w.sw.perform(ctx, r)
-	if n := a.receipt.Requests; n > 0 {
-		a.receipt.Requests += w.total.Requests
-		w.total = a.receipt
-	}
+	w.total = w.total.Then(a.receipt)
 	if err == nil {
 		w.done++
 	}
