@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/ocslab/ocslab/emulator"
@@ -252,7 +253,7 @@ func TestEdit_RoundTrip(t *testing.T) {
 			for _, op := range []string{"merge", "replace"} {
 				c.want(`<edit-config><target><running/></target><default-operation>`+op+`</default-operation><config>`+inner+`</config></edit-config>`, "<ok/>")
 				if after := get(); after != before {
-					t.Errorf("%s %s: %s", n.OpticalSwitch, op, diff(strings.ReplaceAll(before, ">", ">\n"), strings.ReplaceAll(after, ">", ">\n")))
+					t.Errorf("%s %s: %s", n.OpticalSwitch, op, cmp.Diff(strings.SplitAfter(before, ">"), strings.SplitAfter(after, ">")))
 				}
 			}
 		})

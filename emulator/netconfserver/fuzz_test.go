@@ -1,15 +1,12 @@
 package netconfserver_test
 
 import (
-	"io"
-	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/ocslab/ocslab/emulator"
+	"github.com/ocslab/ocslab/emulator/internal/servertest"
 	"github.com/ocslab/ocslab/wire/netconf"
 )
 
@@ -17,21 +14,8 @@ import (
 // or wedge, what it says must be well-formed, and whatever it says must leave
 // the device with a map that get shows.
 func FuzzSession(f *testing.F) {
-	files, _ := filepath.Glob("testdata/golden/*.txt")
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		var session strings.Builder
-		for line := range strings.Lines(string(text)) {
-			if sent, ok := strings.CutPrefix(line, "C> "); ok {
-				session.WriteString(sent)
-			} else if line == "C.\n" {
-				session.WriteString(eom)
-			}
-		}
-		_, requests, _ := strings.Cut(session.String(), eom)
+	for _, session := range servertest.Sent(f, "*", sentLine) {
+		_, requests, _ := strings.Cut(session, eom)
 		f.Add([]byte(requests))
 	}
 	p := personality()
@@ -39,20 +23,9 @@ func FuzzSession(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newServer(t, p)
-			ours, theirs := net.Pipe()
-			go s.ServeSession(t.Context(), theirs, emulator.SessionInfo{User: "admin"})
-			var out []byte
-			read := make(chan struct{})
-			go func() {
-				defer close(read)
-				out, _ = io.ReadAll(ours)
-			}()
-			io.WriteString(ours, hello+eom)
-			ours.Write(data) // fails when the session ends before
-			synctest.Wait()
-			ours.Close()
-			<-read
-			messages := strings.Split(string(out), eom)
+			// It fails when the session ends before.
+			out, _ := servertest.Converse(t, session(s, "admin"), hello+eom, string(data))
+			messages := strings.Split(out, eom)
 			if messages[len(messages)-1] != "" {
 				t.Fatalf("the output ends within a message: %q", out)
 			}
@@ -84,4 +57,15 @@ func FuzzSession(f *testing.F) {
 			}
 		})
 	})
+}
+
+// sentLine is what a line of a golden session sends.
+func sentLine(line string) string {
+	if line == "C." {
+		return eom
+	}
+	if sent, ok := strings.CutPrefix(line, "C> "); ok {
+		return sent + "\n"
+	}
+	return ""
 }

@@ -53,17 +53,17 @@ func TestHelloTimeout(t *testing.T) {
 		p.NETCONF.Hello = 10 * time.Second
 		s := newServer(t, p)
 		silent, greeted, slow := dial(t, s, "admin"), login(t, s, "admin"), dial(t, s, "admin")
-		slow.send(strings.TrimSuffix(hello, "</hello>")) // and no end
+		slow.Send(strings.TrimSuffix(hello, "</hello>")) // and no end
 		time.Sleep(10*time.Second - 1)
-		if silent.closed() || slow.closed() {
+		if silent.Closed() || slow.Closed() {
 			t.Error("hung up on too early")
 		}
 		time.Sleep(2 * time.Nanosecond)
-		if !silent.closed() || !slow.closed() {
+		if !silent.Closed() || !slow.Closed() {
 			t.Error("not hung up on")
 		}
 		time.Sleep(time.Hour)
-		if greeted.closed() || len(s.Device.Sessions()) != 1 {
+		if greeted.Closed() || len(s.Device.Sessions()) != 1 {
 			t.Errorf("sessions %v", s.Device.Sessions())
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ocslab/ocslab/emulator"
+	"github.com/ocslab/ocslab/emulator/internal/servertest"
 	"github.com/ocslab/ocslab/emulator/netconfserver"
 	"github.com/ocslab/ocslab/emulator/sshserver"
 )
@@ -21,22 +22,9 @@ import (
 // overSSH serves a device over SSH until the test ends, and returns the port.
 func overSSH(t *testing.T, s *netconfserver.Server) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	srv := &sshserver.Server{Device: s.Device, HostKey: sshserver.HostKey("rail0", 1), Subsystems: map[string]emulator.FrontEnd{"netconf": s}}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- srv.Serve(ctx, l) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		checkNoGoroutines(t)
-	})
-	_, port, err := net.SplitHostPort(l.Addr().String())
+	addr, _ := servertest.Serve(t, srv.Serve)
+	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,28 +143,10 @@ func TestServe_ManyClients(t *testing.T) {
 	p := personality()
 	p.Switching = emulator.Switching{Ack: emulator.AckBefore}
 	s := newServer(t, p)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- s.Serve(ctx, l) }()
-	results := make(chan error, 100)
-	for i := range cap(results) {
-		go func() { results <- oneClient(l.Addr().String(), strconv.Itoa(i%8+1), strconv.Itoa(i%8+17)) }()
-	}
-	for range cap(results) {
-		if err := <-results; err != nil {
-			t.Error(err)
-		}
-	}
-	cancel()
-	if err := <-served; err != nil {
-		t.Error(err)
-	}
+	addr, stop := servertest.Serve(t, s.Serve)
+	servertest.Clients(t, 100, func(i int) error { return oneClient(addr, strconv.Itoa(i%8+1), strconv.Itoa(i%8+17)) })
+	stop()
 	if n := s.Device.CrossConnects().Len(); n != 8 {
 		t.Errorf("%d cross-connects", n)
 	}
-	checkNoGoroutines(t)
 }

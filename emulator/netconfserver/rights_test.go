@@ -89,12 +89,12 @@ func TestFaults(t *testing.T) {
 				s := newServer(t, p)
 				s.Faults.Add(emulator.Fault{Kind: test.kind, Verb: "EDIT-CONFIG", Times: 1})
 				c := login(t, s, "admin")
-				c.send(edit + eom)
-				if got := c.read(); !test.want(got) {
+				c.Send(edit + eom)
+				if got := c.Hear(); !test.want(got) {
 					t.Errorf("got %d bytes: %.300q", len(got), got)
 				}
-				if (s.Device.CrossConnects().Len() == 1) != test.changed || c.closed() != test.closed {
-					t.Errorf("map %v, closed %v", s.Device.CrossConnects(), c.closed())
+				if (s.Device.CrossConnects().Len() == 1) != test.changed || c.Closed() != test.closed {
+					t.Errorf("map %v, closed %v", s.Device.CrossConnects(), c.Closed())
 				}
 				if !test.closed && test.kind != emulator.FaultFlood {
 					c.want("<get><filter/></get>", "<data/>")
@@ -108,8 +108,8 @@ func TestFaults(t *testing.T) {
 		s.Faults.Add(emulator.Fault{Kind: emulator.FaultShred, Verb: "*"})
 		c := dial(t, s, "admin")
 		const get = `<rpc message-id="1" ` + base + `><get><filter/></get></rpc>`
-		c.send(hello1 + eom + "\n#" + strconv.Itoa(len(get)) + "\n" + get + "\n##\n")
-		_, got, _ := strings.Cut(c.read(), eom)
+		c.Send(hello1 + eom + "\n#" + strconv.Itoa(len(get)) + "\n" + get + "\n##\n")
+		_, got, _ := strings.Cut(c.Hear(), eom)
 		if !strings.HasPrefix(got, "\n#1\n<\n#2\nrp\n#3\nc-r\n#4\neply\n#5\n") || !strings.HasSuffix(got, "\n##\n") {
 			t.Errorf("got %q", got)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ocslab/ocslab/emulator"
+	"github.com/ocslab/ocslab/emulator/internal/servertest"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/timeline"
 )
@@ -39,10 +40,10 @@ func TestSession_Hellos(t *testing.T) {
 				}
 				c := dial(t, newServer(t, p), "admin")
 				c.Write([]byte(test.send)) // fails when it is hung up on before the end
-				if got := c.read(); !strings.Contains(got, "<session-id>1</session-id>") {
+				if got := c.Hear(); !strings.Contains(got, "<session-id>1</session-id>") {
 					t.Errorf("got %q", got)
 				}
-				if c.closed() != test.close {
+				if c.Closed() != test.close {
 					t.Errorf("closed: %v", !test.close)
 				}
 				if !test.close {
@@ -58,19 +59,19 @@ func TestSession_Chunked(t *testing.T) {
 		s := newServer(t, personality())
 		c := dial(t, s, "admin")
 		rpc := `<rpc message-id="7" ` + base + `><get><filter/></get></rpc>`
-		c.send(hello1 + eom + "\n#4\n" + rpc[:4] + "\n#1\n" + rpc[4:5] + "\n#" + strconv.Itoa(len(rpc)-5) + "\n" + rpc[5:] + "\n##\n")
-		_, got, _ := strings.Cut(c.read(), eom)
+		c.Send(hello1 + eom + "\n#4\n" + rpc[:4] + "\n#1\n" + rpc[4:5] + "\n#" + strconv.Itoa(len(rpc)-5) + "\n" + rpc[5:] + "\n##\n")
+		_, got, _ := strings.Cut(c.Hear(), eom)
 		const want = `<rpc-reply xmlns="urn:ietf:params:xml:ns:netconf:base:1.0" message-id="7"><data/></rpc-reply>`
 		if got != "\n#"+strconv.Itoa(len(want))+"\n"+want+"\n##\n" {
 			t.Errorf("got %q", got)
 		}
 		// What is no XML is answered, what has no framing is not.
-		c.send("\n#3\n<a>\n##\n")
-		if got := c.read(); !strings.Contains(got, "<error-tag>malformed-message</error-tag>") || c.closed() {
+		c.Send("\n#3\n<a>\n##\n")
+		if got := c.Hear(); !strings.Contains(got, "<error-tag>malformed-message</error-tag>") || c.Closed() {
 			t.Errorf("malformed: got %q", got)
 		}
-		c.send(`<rpc message-id="1"/>` + eom)
-		if got := c.read(); got != "" || !c.closed() {
+		c.Send(`<rpc message-id="1"/>` + eom)
+		if got := c.Hear(); got != "" || !c.Closed() {
 			t.Errorf("wrong framing: got %q", got)
 		}
 	})
@@ -86,8 +87,8 @@ func TestSession_BadMessages(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := login(t, newServer(t, personality()), "admin")
 				c.Write([]byte(msg + eom))
-				if got := c.read(); got != "" || !c.closed() {
-					t.Errorf("got %.200q, closed %v", got, c.closed())
+				if got := c.Hear(); got != "" || !c.Closed() {
+					t.Errorf("got %.200q, closed %v", got, c.Closed())
 				}
 			})
 		})
@@ -104,8 +105,8 @@ func TestSession_BadMessages(t *testing.T) {
 			`<rpc message-id="1" ` + base + `><kill-session/></rpc>`: "missing-element",
 			`<rpc message-id="1" ` + base + `><lock/></rpc>`:         "missing-element",
 		} {
-			c.send(msg + eom)
-			if got := c.read(); !strings.Contains(got, want) || c.closed() {
+			c.Send(msg + eom)
+			if got := c.Hear(); !strings.Contains(got, want) || c.Closed() {
 				t.Errorf("%s: got %s", msg, got)
 			}
 		}
@@ -117,20 +118,20 @@ func TestSession_Refused(t *testing.T) {
 		p := personality()
 		p.NETCONF.MaxSessions = 1
 		s := newServer(t, p)
-		if c := dial(t, s, "nobody"); c.read() != "" || !c.closed() {
+		if c := dial(t, s, "nobody"); c.Hear() != "" || !c.Closed() {
 			t.Error("a client without an account is served")
 		}
 		first := login(t, s, "admin")
-		if c := dial(t, s, "admin"); c.read() != "" || !c.closed() {
+		if c := dial(t, s, "admin"); c.Hear() != "" || !c.Closed() {
 			t.Error("a session too many is served")
 		}
 		first.want("<close-session/>", "<ok/>")
 		second := login(t, s, "admin")
 		s.Device.Reboot()
-		if !second.closed() {
+		if !second.Closed() {
 			t.Error("a session outlives the network card")
 		}
-		if c := dial(t, s, "admin"); c.read() != "" || !c.closed() {
+		if c := dial(t, s, "admin"); c.Hear() != "" || !c.Closed() {
 			t.Error("a session begins during a reboot")
 		}
 		time.Sleep(p.Control.Reboot)
@@ -158,12 +159,12 @@ func TestSession_Locks(t *testing.T) {
 		a.want(`<kill-session><session-id>1</session-id></kill-session>`, "invalid-value")
 		a.want(`<kill-session><session-id>9</session-id></kill-session>`, "invalid-value")
 		a.want(`<kill-session><session-id>2</session-id></kill-session>`, "<ok/>")
-		if !b.closed() {
+		if !b.Closed() {
 			t.Error("the session lives")
 		}
 		a.want(lock, "<ok/>")
 		a.Close()
-		if !a.closed() {
+		if !a.Closed() {
 			t.Error("the session lives")
 		}
 		login(t, s, "admin").want(lock, "<ok/>")
@@ -185,11 +186,11 @@ func TestSession_Disconnect(t *testing.T) {
 		a.want(`<disconnect-session `+plts+`><session-id>2</session-id></disconnect-session>`, "<ok/>")
 		a.want(`<disconnect-session `+plts+`><session-id>2</session-id></disconnect-session>`, "invalid-value")
 		a.want(`<disconnect-session `+plts+`/>`, "missing-element")
-		if !ended || !b.closed() {
+		if !ended || !b.Closed() {
 			t.Error("the others live")
 		}
 		a.want(`<disconnect-session `+plts+`><session-id>1</session-id></disconnect-session>`, "<ok/>")
-		if !a.closed() {
+		if !a.Closed() {
 			t.Error("the session lives")
 		}
 	})
@@ -207,17 +208,17 @@ func TestSession_Restart(t *testing.T) {
 		c.want(cancel, "<ok/>")
 		c.want(restart("<seconds>-5</seconds>"), "invalid-value")
 		time.Sleep(10 * time.Second)
-		if c.closed() {
+		if c.Closed() {
 			t.Fatal("restarted in spite of it")
 		}
 		c.want(restart("<seconds>5</seconds>"), "<ok/>")
 		time.Sleep(5 * time.Second)
-		if !c.closed() || !s.Device.Rebooting() {
+		if !c.Closed() || !s.Device.Rebooting() {
 			t.Fatal("not restarted")
 		}
 		time.Sleep(p.Control.Reboot)
 		c = login(t, s, "admin")
-		if got := c.do(restart("")); got != "" || !c.closed() {
+		if got := c.do(restart("")); got != "" || !c.Closed() {
 			t.Errorf("got %q", got)
 		}
 	})
@@ -230,12 +231,12 @@ func TestSession_Ack(t *testing.T) {
 		s := newServer(t, personality())
 		c := login(t, s, "admin")
 		begin := time.Now()
-		c.send(`<rpc message-id="1" ` + base + `><edit-config><target><running/></target><config>` + pairs(ocs.CrossConnect{Ingress: 1, Egress: 17}, ocs.CrossConnect{Ingress: 2, Egress: 18}) +
+		c.Send(`<rpc message-id="1" ` + base + `><edit-config><target><running/></target><config>` + pairs(ocs.CrossConnect{Ingress: 1, Egress: 17}, ocs.CrossConnect{Ingress: 2, Egress: 18}) +
 			`</config></edit-config></rpc>` + eom)
-		if got := c.read(); got != "" || s.Device.CrossConnects().Len() != 2 {
+		if got := c.Hear(); got != "" || s.Device.CrossConnects().Len() != 2 {
 			t.Fatalf("got %q, map %v", got, s.Device.CrossConnects())
 		}
-		if got := string(<-c.got); !strings.Contains(got, "<ok/>") || time.Since(begin) != 40*time.Millisecond {
+		if got := string(<-c.Got); !strings.Contains(got, "<ok/>") || time.Since(begin) != 40*time.Millisecond {
 			t.Errorf("%v: %s", time.Since(begin), got)
 		}
 		synctest.Wait()
@@ -248,10 +249,10 @@ func TestSession_Ack(t *testing.T) {
 			t.Errorf("marks %v", marks)
 		}
 		// A session that is killed while it waits has made its change.
-		c.send(`<rpc message-id="2" ` + base + `><edit-config><target><running/></target><config>` + pairs(ocs.CrossConnect{Ingress: 3, Egress: 19}) + `</config></edit-config></rpc>` + eom)
+		c.Send(`<rpc message-id="2" ` + base + `><edit-config><target><running/></target><config>` + pairs(ocs.CrossConnect{Ingress: 3, Egress: 19}) + `</config></edit-config></rpc>` + eom)
 		synctest.Wait()
 		s.Device.EndSession(1)
-		if !c.closed() || s.Device.CrossConnects().Len() != 3 {
+		if !c.Closed() || s.Device.CrossConnects().Len() != 3 {
 			t.Errorf("map %v", s.Device.CrossConnects())
 		}
 	})
@@ -271,13 +272,8 @@ func TestSession_NeverReads(t *testing.T) {
 		defer mute.Close()
 		for _, msg := range []string{hello, `<rpc message-id="1" ` + base + `><create-subscription xmlns="urn:ietf:params:xml:ns:netconf:notification:1.0"/></rpc>`} {
 			io.WriteString(mute, msg+eom)
-			for got := ""; !strings.HasSuffix(got, eom); {
-				buf := make([]byte, 4096)
-				n, err := mute.Read(buf)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got += string(buf[:n])
+			if got, err := servertest.ReadUntil(mute, whole); err != nil {
+				t.Fatalf("%v after %q", err, got)
 			}
 		}
 		c := login(t, s, "admin")

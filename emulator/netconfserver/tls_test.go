@@ -1,7 +1,6 @@
 package netconfserver_test
 
 import (
-	"bufio"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -16,38 +15,32 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ocslab/ocslab/emulator/internal/servertest"
 )
 
 // converse sends messages and returns what comes back, one for each and the
 // hello before.
 func converse(c net.Conn, messages ...string) (replies []string, err error) {
-	in := bufio.NewReader(c)
-	next := func() error {
-		var b strings.Builder
-		for !strings.HasSuffix(b.String(), eom) {
-			x, err := in.ReadByte()
-			if err != nil {
-				return fmt.Errorf("after %q: %w", b.String(), err)
-			}
-			b.WriteByte(x)
-		}
-		replies = append(replies, b.String())
-		return nil
-	}
 	for _, msg := range append([]string{hello}, messages...) {
 		if _, err := io.WriteString(c, msg+eom); err != nil {
 			return replies, err
 		}
-		if err := next(); err != nil {
-			return replies, err
+		reply, err := servertest.ReadUntil(c, whole)
+		if err != nil {
+			return replies, fmt.Errorf("after %q: %w", reply, err)
 		}
+		replies = append(replies, reply)
 	}
 	return replies, nil
 }
 
+// whole reports whether got ends with a message.
+func whole(got string) bool { return strings.HasSuffix(got, eom) }
+
 // oneClient connects, makes a cross-connect and leaves.
 func oneClient(addr, in, out string) error {
-	c, err := net.Dial("tcp", addr)
+	c, err := servertest.DialTCP(addr)
 	if err != nil {
 		return err
 	}
@@ -113,15 +106,9 @@ func (a *authority) issue(name string) tls.Certificate {
 func TestServeTLS(t *testing.T) {
 	ours, others := newAuthority(t), newAuthority(t)
 	s := newServer(t, personality())
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() {
-		served <- s.ServeTLS(ctx, l, &tls.Config{Certificates: []tls.Certificate{ours.issue("rail0")}, ClientCAs: ours.pool})
-	}()
+	addr, stop := servertest.Serve(t, func(ctx context.Context, l net.Listener) error {
+		return s.ServeTLS(ctx, l, &tls.Config{Certificates: []tls.Certificate{ours.issue("rail0")}, ClientCAs: ours.pool})
+	})
 	const lock = `<rpc message-id="1" ` + base + `><lock><target><running/></target></lock></rpc>`
 	for name, test := range map[string]struct {
 		certs []tls.Certificate
@@ -134,7 +121,7 @@ func TestServeTLS(t *testing.T) {
 		"Foreign": {[]tls.Certificate{others.issue("admin")}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{Certificates: test.certs, RootCAs: ours.pool, ServerName: "127.0.0.1"})
+			c, err := tls.Dial("tcp", addr, &tls.Config{Certificates: test.certs, RootCAs: ours.pool, ServerName: "127.0.0.1"})
 			if err != nil {
 				if test.want != "" {
 					t.Fatal(err)
@@ -155,14 +142,10 @@ func TestServeTLS(t *testing.T) {
 		})
 	}
 	// Who is no TLS client does not keep the server from ending.
-	c, err := net.Dial("tcp", l.Addr().String())
+	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	cancel()
-	if err := <-served; err != nil {
-		t.Error(err)
-	}
-	checkNoGoroutines(t)
+	stop()
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ocslab/ocslab/emulator"
+	"github.com/ocslab/ocslab/emulator/internal/servertest"
 	"github.com/ocslab/ocslab/emulator/scpiserver"
 )
 
@@ -17,18 +18,12 @@ import (
 func connect(t *testing.T, p emulator.Personality) (*scpiserver.Server, *tcp) {
 	t.Helper()
 	s := newServer(t, p)
-	addr, stop := serve(t, s)
+	addr, _ := servertest.Serve(t, s.Serve)
 	c, err := dialTCP(addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		c.Close()
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
-		checkNoGoroutines(t)
-	})
+	t.Cleanup(func() { c.Close() })
 	return s, c
 }
 
@@ -85,7 +80,7 @@ func TestClient_OneNumber(t *testing.T) {
 	if n, err := strconv.Atoi(strings.Trim(reply, "\"\r\n")); n != 361 || err != nil {
 		t.Error(n, err)
 	}
-	if done, err := c.r.ReadString('\n'); done != "1\r\n" || err != nil {
+	if done, err := c.R.ReadString('\n'); done != "1\r\n" || err != nil {
 		t.Error(done, err)
 	}
 }
@@ -179,7 +174,7 @@ func TestClient_ReadsToCR(t *testing.T) {
 		_, c := connect(t, p)
 		query := func(text string) string {
 			c.tell(t, text+"\r\n")
-			reply, err := c.r.ReadString('\r')
+			reply, err := c.R.ReadString('\r')
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -3,14 +3,11 @@ package scpiserver_test
 import (
 	"context"
 	"io"
-	"net"
-	"runtime"
-	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/ocslab/ocslab/emulator"
+	"github.com/ocslab/ocslab/emulator/internal/servertest"
 	"github.com/ocslab/ocslab/emulator/scpiserver"
 	"github.com/ocslab/ocslab/ocs"
 )
@@ -39,101 +36,25 @@ func newServer(t testing.TB, p emulator.Personality) *scpiserver.Server {
 }
 
 // client is one end of a session inside a synctest bubble.
-type client struct {
-	t testing.TB
-	net.Conn
-	got   chan []byte
-	ended chan struct{} // closed when ServeSession has returned
-}
+type client struct{ *servertest.Client }
 
 // dial begins a session that ends with the test.
 func dial(t testing.TB, s *scpiserver.Server) *client {
 	t.Helper()
-	ours, theirs := net.Pipe()
-	ctx, cancel := context.WithCancel(context.Background())
-	c := &client{t: t, Conn: ours, got: make(chan []byte, 1<<16), ended: make(chan struct{})}
-	go func() {
-		defer close(c.ended)
-		s.ServeSession(ctx, theirs, emulator.SessionInfo{Client: "192.0.2.1", User: "nobody"})
-	}()
-	go func() {
-		defer close(c.got)
-		for {
-			buf := make([]byte, 4096)
-			n, err := ours.Read(buf)
-			if err != nil {
-				return
-			}
-			c.got <- buf[:n]
-		}
-	}()
-	t.Cleanup(func() { cancel(); ours.Close() })
-	return c
+	return &client{servertest.Dial(t, session(s))}
 }
 
-func (c *client) send(text string) {
-	c.t.Helper()
-	if _, err := io.WriteString(c, text); err != nil {
-		c.t.Fatalf("%.80q: %v", text, err)
+// session is one of a client whose address is known.
+func session(s *scpiserver.Server) servertest.Session {
+	return func(ctx context.Context, conn io.ReadWriteCloser) {
+		s.ServeSession(ctx, conn, emulator.SessionInfo{Client: "192.0.2.1", User: "nobody"})
 	}
-}
-
-// read returns what has come when nothing more comes now.
-func (c *client) read() string {
-	synctest.Wait()
-	var b strings.Builder
-	for {
-		select {
-		case p, ok := <-c.got:
-			if !ok {
-				return b.String()
-			}
-			b.Write(p)
-			synctest.Wait()
-		default:
-			return b.String()
-		}
-	}
-}
-
-// do sends text and returns what comes back within a second.
-func (c *client) do(text string) string {
-	c.t.Helper()
-	c.send(text)
-	time.Sleep(time.Second)
-	return c.read()
 }
 
 // want does text and wants exactly reply.
 func (c *client) want(text, reply string) {
-	c.t.Helper()
-	if got := c.do(text); got != reply {
-		c.t.Errorf("%.80q: got %.300q, want %q", text, got, reply)
+	c.T.Helper()
+	if got := c.Do(text); got != reply {
+		c.T.Errorf("%.80q: got %.300q, want %q", text, got, reply)
 	}
-}
-
-// closed reports whether the server has ended the session.
-func (c *client) closed() bool {
-	synctest.Wait()
-	select {
-	case <-c.ended:
-		return true
-	default:
-		return false
-	}
-}
-
-// checkNoGoroutines reports goroutines of the server that have not ended; in a
-// bubble synctest does.
-func checkNoGoroutines(t testing.TB) {
-	t.Helper()
-	buf := make([]byte, 1<<20)
-	for range 500 {
-		n := runtime.Stack(buf, true)
-		if !strings.Contains(string(buf[:n]), "scpiserver.(*") {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Errorf("goroutines are left:\n%s", buf[:runtime.Stack(buf, true)])
 }

@@ -1,67 +1,29 @@
 package scpiserver_test
 
 import (
-	"bufio"
-	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/ocslab/ocslab/emulator"
+	"github.com/ocslab/ocslab/emulator/internal/servertest"
 	"github.com/ocslab/ocslab/emulator/scpiserver"
 )
 
 var _ emulator.FrontEnd = (*scpiserver.Server)(nil)
 
-// serve starts a server on loopback. The function stops it and reports how Serve
-// ended.
-func serve(t testing.TB, s *scpiserver.Server) (string, func() error) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, l) }()
-	return l.Addr().String(), func() error {
-		cancel()
-		select {
-		case err := <-ended:
-			return err
-		case <-time.After(10 * time.Second):
-			return errors.New("Serve does not return")
-		}
-	}
-}
-
 // tcp is a session over a real socket.
-type tcp struct {
-	net.Conn
-	r *bufio.Reader
-}
+type tcp struct{ *servertest.TCP }
 
 func dialTCP(addr string) (*tcp, error) {
-	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		return nil, err
-	}
-	conn.SetDeadline(time.Now().Add(30 * time.Second))
-	return &tcp{conn, bufio.NewReader(conn)}, nil
+	c, err := servertest.DialTCP(addr)
+	return &tcp{c}, err
 }
 
 // ask sends text and returns the next line with its end.
-func (c *tcp) ask(text string) (string, error) {
-	if _, err := io.WriteString(c, text); err != nil {
-		return "", err
-	}
-	return c.r.ReadString('\n')
-}
+func (c *tcp) ask(text string) (string, error) { return c.Ask(text, '\n') }
 
 // fast is a personality that acknowledges at once.
 func fast() emulator.Personality {
@@ -75,62 +37,50 @@ func TestServe_Clients(t *testing.T) {
 	p := fast()
 	p.Size = "100x100"
 	s := newServer(t, p)
-	addr, stop := serve(t, s)
-	var clients sync.WaitGroup
-	for i := range 100 {
-		clients.Go(func() {
-			c, err := dialTCP(addr)
-			if err != nil {
-				t.Error(err)
-				return
+	addr, stop := servertest.Serve(t, s.Serve)
+	servertest.Clients(t, 100, func(i int) error {
+		c, err := dialTCP(addr)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		for j := range 20 {
+			got, err := c.ask(fmt.Sprintf(":OXC:SWIT:CONN:ADD (@%d),(@%d);PORT? %d;:SYST:ERR?;FOO%d\n", i+1, i+101, i+1, j))
+			want := fmt.Sprintf("\"%d\";-113, \"Undefined header;FOO%d\"\r\n", i+101, j-1)
+			if j == 0 {
+				want = fmt.Sprintf("\"%d\";0, \"No error\"\r\n", i+101)
 			}
-			defer c.Close()
-			for j := range 20 {
-				got, err := c.ask(fmt.Sprintf(":OXC:SWIT:CONN:ADD (@%d),(@%d);PORT? %d;:SYST:ERR?;FOO%d\n", i+1, i+101, i+1, j))
-				want := fmt.Sprintf("\"%d\";-113, \"Undefined header;FOO%d\"\r\n", i+101, j-1)
-				if j == 0 {
-					want = fmt.Sprintf("\"%d\";0, \"No error\"\r\n", i+101)
-				}
-				if err != nil || got != want {
-					t.Errorf("client %d: got %q, %v, want %q", i, got, err, want)
-					return
-				}
+			if err != nil || got != want {
+				return fmt.Errorf("got %q, %w, want %q", got, err, want)
 			}
-			io.WriteString(c, ":OXC:SWIT:CONN:SUB (@1") // gone in mid-command
-		})
-	}
-	clients.Wait()
+		}
+		_, err = io.WriteString(c, ":OXC:SWIT:CONN:SUB (@1") // gone in mid-command
+		return err
+	})
 	if n := s.Device.CrossConnects().Len(); n != 100 {
 		t.Errorf("%d cross-connects, want 100", n)
 	}
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
-	checkNoGoroutines(t)
+	stop()
 }
 
 // Ensure that clients which never read hold up neither others nor the end.
 func TestServe_ClientsThatHang(t *testing.T) {
 	s := newServer(t, fast())
-	addr, stop := serve(t, s)
-	var stuck sync.WaitGroup
+	addr, stop := servertest.Serve(t, s.Serve)
 	line := strings.Repeat(":OXC:SWIT:PORT:STAT?;", 500) + "\n"
-	for range 3 {
+	servertest.Clients(t, 3, func(int) error {
 		c, err := dialTCP(addr)
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
-		defer c.Close()
-		stuck.Go(func() {
-			for { // until the server reads no more
-				c.SetWriteDeadline(time.Now().Add(300 * time.Millisecond))
-				if _, err := io.WriteString(c, line); err != nil {
-					return
-				}
+		t.Cleanup(func() { c.Close() })
+		for { // until the server reads no more
+			c.SetWriteDeadline(time.Now().Add(300 * time.Millisecond))
+			if _, err := io.WriteString(c, line); err != nil {
+				return nil
 			}
-		})
-	}
-	stuck.Wait()
+		}
+	})
 	c, err := dialTCP(addr)
 	if err != nil {
 		t.Fatal(err)
@@ -139,29 +89,15 @@ func TestServe_ClientsThatHang(t *testing.T) {
 	if got, err := c.ask("*OPC?\n"); got != "1\r\n" || err != nil {
 		t.Errorf("got %q, %v", got, err)
 	}
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
-	checkNoGoroutines(t)
+	stop()
 }
 
 // Ensure that what came before the end of the input is answered.
 func TestServe_HalfClosed(t *testing.T) {
-	addr, stop := serve(t, newServer(t, personality()))
-	c, err := dialTCP(addr)
-	if err != nil {
-		t.Fatal(err)
+	addr, _ := servertest.Serve(t, newServer(t, personality()).Serve)
+	if got := servertest.HalfClosed(t, addr, ":OXC:SWIT:CONN:ADD (@1),(@17);STAT?\n*IDN?"); got != "(@1),(@17)\r\n" {
+		t.Errorf("got %q", got)
 	}
-	defer c.Close()
-	io.WriteString(c, ":OXC:SWIT:CONN:ADD (@1),(@17);STAT?\n*IDN?")
-	c.Conn.(*net.TCPConn).CloseWrite()
-	if got, err := io.ReadAll(c); string(got) != "(@1),(@17)\r\n" || err != nil {
-		t.Errorf("got %q, %v", got, err)
-	}
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
-	checkNoGoroutines(t)
 }
 
 // BenchmarkSwitch measures a change with its acknowledgement over a socket, of a
@@ -171,7 +107,7 @@ func BenchmarkSwitch(b *testing.B) {
 		b.Run(fmt.Sprintf("pairs=%d", n), func(b *testing.B) {
 			p := fast()
 			p.Size = "192x192"
-			addr, stop := serve(b, newServer(b, p))
+			addr, stop := servertest.Serve(b, newServer(b, p).Serve)
 			c, err := dialTCP(addr)
 			if err != nil {
 				b.Fatal(err)
@@ -196,9 +132,7 @@ func BenchmarkSwitch(b *testing.B) {
 				i++
 			}
 			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N), "µs/change")
-			if err := stop(); err != nil {
-				b.Error(err)
-			}
+			stop()
 		})
 	}
 }

@@ -42,14 +42,14 @@ func TestFaults(t *testing.T) {
 			s.Faults.Add(f)
 			c := dial(t, s)
 			for line := range strings.Lines(test.send) {
-				c.send(line)
+				c.Send(line)
 			}
 			time.Sleep(time.Second)
-			if got := c.read(); got != test.reply {
+			if got := c.Hear(); got != test.reply {
 				t.Errorf("%s: got %q, want %q", test.fault, got, test.reply)
 			}
-			if n := s.Device.CrossConnects().Len(); n != test.made || c.closed() != test.closed {
-				t.Errorf("%s: %d cross-connects, closed %v", test.fault, n, c.closed())
+			if n := s.Device.CrossConnects().Len(); n != test.made || c.Closed() != test.closed {
+				t.Errorf("%s: %d cross-connects, closed %v", test.fault, n, c.Closed())
 			}
 			if !test.closed {
 				c.want(":SYST:ERR?\n", test.after+"\r\n")
@@ -63,11 +63,11 @@ func TestFaults_Shred(t *testing.T) {
 		s := newServer(t, personality())
 		s.Faults.Add(emulator.Fault{Kind: emulator.FaultShred, Verb: "*"})
 		c := dial(t, s)
-		c.send(":OXC:SWIT:PORT:STAT?\n")
+		c.Send(":OXC:SWIT:PORT:STAT?\n")
 		synctest.Wait()
 		var sizes []string
-		for len(c.got) > 0 {
-			sizes = append(sizes, fmt.Sprint(len(<-c.got)))
+		for len(c.Got) > 0 {
+			sizes = append(sizes, fmt.Sprint(len(<-c.Got)))
 		}
 		if got := strings.Join(sizes, " "); got != "1 2 3 4 5 6 7 1 2 3 4 5 6 7 1 2 3 4 1" { // 67 bytes
 			t.Errorf("pieces of %s", got)
@@ -80,7 +80,7 @@ func TestFaults_Flood(t *testing.T) {
 		s := newServer(t, personality())
 		s.Faults.Add(emulator.Fault{Kind: emulator.FaultFlood, Verb: "OXC.SWIT.SIZE", Times: 1})
 		c := dial(t, s)
-		got := c.do(":OXC:SWIT:SIZE?;*OPC?\n")
+		got := c.Do(":OXC:SWIT:SIZE?;*OPC?\n")
 		if len(got) < 10<<20 || !strings.HasPrefix(got, "16,16(@1,2)") || strings.ContainsAny(got, "\r\n") {
 			t.Errorf("%d bytes that begin with %.40q", len(got), got)
 		}
@@ -120,7 +120,7 @@ func TestTruth(t *testing.T) {
 				c := dial(t, s)
 				begin := timeline.HostAxis().NS(time.Now())
 				for line := range strings.Lines(test.send) {
-					c.send(line)
+					c.Send(line)
 				}
 				time.Sleep(time.Second)
 				marks, _ := s.Device.Truth(0)
@@ -148,7 +148,7 @@ func TestTruth_NeverAsks(t *testing.T) {
 		c := dial(t, s)
 		const n = 3000
 		for range n {
-			c.send(":OXC:SWIT:DISC:ALL\n")
+			c.Send(":OXC:SWIT:DISC:ALL\n")
 		}
 		c.want("*OPC?\n", "1\r\n")
 		marks, _ := s.Device.Truth(n)
@@ -188,29 +188,29 @@ func TestSessions(t *testing.T) {
 		if len(who) != 2 || who[0].Protocol != "SCPI" || who[0].User != "" || who[0].Client != "192.0.2.1" {
 			t.Errorf("%+v", who)
 		}
-		if c := dial(t, s); !c.closed() {
+		if c := dial(t, s); !c.Closed() {
 			t.Error("a third session is let in")
 		}
 		// What one waits for does not hold up the other.
-		a.send(":OXC:SWIT:CONN:ADD (@1),(@17)\n")
-		a.send("*OPC?\n")
-		b.send(":OXC:SWIT:CONN:STAT?\n")
-		if got := a.read() + b.read(); got != "(@1),(@17)\r\n" {
+		a.Send(":OXC:SWIT:CONN:ADD (@1),(@17)\n")
+		a.Send("*OPC?\n")
+		b.Send(":OXC:SWIT:CONN:STAT?\n")
+		if got := a.Hear() + b.Hear(); got != "(@1),(@17)\r\n" {
 			t.Errorf("got %q", got)
 		}
 		// Errors are its own.
-		b.send("FOO\n")
+		b.Send("FOO\n")
 		a.want(":SYST:ERR:COUN?\n", "1\r\n0\r\n")
 		b.want(":SYST:ERR:COUN?\n", "1\r\n")
 
-		if !s.Device.EndSession(who[0].ID) || !a.closed() {
+		if !s.Device.EndSession(who[0].ID) || !a.Closed() {
 			t.Error("a session cannot be ended")
 		}
 		s.Device.Reboot()
-		if !b.closed() || len(s.Device.Sessions()) != 0 {
+		if !b.Closed() || len(s.Device.Sessions()) != 0 {
 			t.Error("a session survives a reboot")
 		}
-		if c := dial(t, s); !c.closed() {
+		if c := dial(t, s); !c.Closed() {
 			t.Error("a session begins during a reboot")
 		}
 		time.Sleep(2 * p.Control.Reboot)
@@ -224,11 +224,11 @@ func TestSharedErrors(t *testing.T) {
 		p.SCPI.SharedErrors = true
 		s := newServer(t, p)
 		a, b := dial(t, s), dial(t, s)
-		a.send("FOO\n")
-		a.send("BAR\n")
+		a.Send("FOO\n")
+		a.Send("BAR\n")
 		b.want("*ESR?;*STB?;:SYST:ERR?\n", "0;20;-113, \"Undefined header;FOO\"\r\n")
 		a.want("*ESR?;:SYST:ERR?;ERR?\n", "32;-113, \"Undefined header;BAR\";0, \"No error\"\r\n")
-		a.send("FOO;*CLS\n")
+		a.Send("FOO;*CLS\n")
 		b.want(":SYST:ERR:COUN?\n", "0\r\n")
 	})
 }
@@ -238,11 +238,11 @@ func TestEndOfSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, personality())
 		c := dial(t, s)
-		c.send(":OXC:SWIT:CONN:ADD (@1),(@17)\n")
-		c.send("*OPC?\n")
+		c.Send(":OXC:SWIT:CONN:ADD (@1),(@17)\n")
+		c.Send("*OPC?\n")
 		c.Close()
 		time.Sleep(time.Second)
-		if !c.closed() || s.Device.CrossConnects().Len() != 1 || len(s.Device.Sessions()) != 0 {
+		if !c.Closed() || s.Device.CrossConnects().Len() != 1 || len(s.Device.Sessions()) != 0 {
 			t.Error("the session is not over, or its cross-connect is")
 		}
 		marks, _ := s.Device.Truth(0)
@@ -258,11 +258,11 @@ func TestEndOfSession(t *testing.T) {
 		p.Switching.Single = time.Hour
 		s := newServer(t, p)
 		c := dial(t, s)
-		c.send(":OXC:SWIT:CONN:ADD (@1),(@17)\n")
-		c.send("*OPC?;*OPC?\n")
+		c.Send(":OXC:SWIT:CONN:ADD (@1),(@17)\n")
+		c.Send("*OPC?;*OPC?\n")
 		synctest.Wait()
 		s.Device.EndSession(s.Device.Sessions()[0].ID)
-		if !c.closed() {
+		if !c.Closed() {
 			t.Error("the session waits for the matrix")
 		}
 	})
@@ -271,8 +271,8 @@ func TestEndOfSession(t *testing.T) {
 		s := newServer(t, personality())
 		s.Faults.Add(emulator.Fault{Kind: emulator.FaultClose, Verb: "*IDN"})
 		c := dial(t, s)
-		c.send("*IDN?\n:OXC:SWIT:CONN:ADD (@1),(@17)\n")
-		if !c.closed() || s.Device.CrossConnects().Len() != 0 {
+		c.Send("*IDN?\n:OXC:SWIT:CONN:ADD (@1),(@17)\n")
+		if !c.Closed() || s.Device.CrossConnects().Len() != 0 {
 			t.Error("a line behind the end is carried out")
 		}
 	})
@@ -283,7 +283,7 @@ func TestBadInput(t *testing.T) {
 		c := dial(t, newServer(t, personality()))
 		block := strings.Repeat("x", 1<<20)
 		for range 10 {
-			c.send(block)
+			c.Send(block)
 		}
 		c.want("\n:SYST:ERR:ALL?\n", "-363, \"Input buffer overrun\"\r\n")
 		c.want(strings.Repeat("\x00", 1000)+"*OPC?\n", "1\r\n")

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ocslab/ocslab/emulator"
+	"github.com/ocslab/ocslab/emulator/internal/servertest"
 	"github.com/ocslab/ocslab/emulator/serialline"
 )
 
@@ -90,22 +91,7 @@ func listen(t *testing.T, fe emulator.FrontEnd) (line *serialline.Line, stop fun
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- line.Serve(ctx, fe) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		select {
-		case err := <-ended:
-			if err != nil {
-				t.Error(err)
-			}
-		case <-time.After(10 * time.Second):
-			t.Error("Serve does not return")
-		}
-	})
-	t.Cleanup(stop)
-	return line, stop
+	return line, servertest.Run(t, func(ctx context.Context) error { return line.Serve(ctx, fe) })
 }
 
 // open opens a terminal as a program does that has never heard of raw mode.

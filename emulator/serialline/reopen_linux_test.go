@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ocslab/ocslab/emulator"
+	"github.com/ocslab/ocslab/emulator/internal/servertest"
 	"github.com/ocslab/ocslab/emulator/tl1server"
 )
 
@@ -97,16 +98,11 @@ func TestLoginIsNotInherited(t *testing.T) {
 // reply reads one message.
 func reply(t *testing.T, f *os.File) string {
 	t.Helper()
-	var got []byte
-	buf := make([]byte, 1000)
-	for !strings.HasSuffix(string(got), "\r\n;") {
-		n, err := f.Read(buf)
-		if err != nil {
-			t.Fatalf("got %q, %v", got, err)
-		}
-		got = append(got, buf[:n]...)
+	got, err := servertest.ReadUntil(f, func(got string) bool { return strings.HasSuffix(got, "\r\n;") })
+	if err != nil {
+		t.Fatalf("got %q, %v", got, err)
 	}
-	return string(got)
+	return got
 }
 
 // TestNoDescriptorLeft: a line that has had clients leaves nothing open.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"testing"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/ocslab/ocslab/emulator"
+	"github.com/ocslab/ocslab/emulator/internal/servertest"
 	"github.com/ocslab/ocslab/emulator/sshserver"
 	"github.com/ocslab/ocslab/emulator/tl1server"
 )
@@ -58,27 +58,7 @@ func newServer(t testing.TB) *sshserver.Server {
 // serve starts a server on loopback until the test or the function ends.
 func serve(t testing.TB, s *sshserver.Server) (addr string, stop func()) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, l) }()
-	stop = func() {
-		cancel()
-		select {
-		case err := <-ended:
-			ended <- nil
-			if err != nil {
-				t.Error(err)
-			}
-		case <-time.After(10 * time.Second):
-			t.Error("Serve does not return")
-		}
-	}
-	t.Cleanup(stop)
-	return l.Addr().String(), stop
+	return servertest.Serve(t, s.Serve)
 }
 
 // dial logs in as a user of package ssh does.

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/ocslab/ocslab/emulator"
+	"github.com/ocslab/ocslab/emulator/internal/servertest"
 	"github.com/ocslab/ocslab/emulator/sshserver"
 )
 
@@ -195,18 +196,13 @@ func TestTL1(t *testing.T) {
 	if _, err := io.WriteString(session.in, "ACT-USER::admin:1::root;ENT-PATCH::1,33:2:;"); err != nil {
 		t.Fatal(err)
 	}
-	var got strings.Builder
-	for strings.Count(got.String(), ";\r\n>") < 2 {
-		buf := make([]byte, 1000)
-		n, err := session.out.Read(buf)
-		got.Write(buf[:n])
-		if err != nil {
-			t.Fatalf("got %q, %v", got.String(), err)
-		}
+	got, err := servertest.ReadUntil(session.out, func(got string) bool { return strings.Count(got, ";\r\n>") >= 2 })
+	if err != nil {
+		t.Fatalf("got %q, %v", got, err)
 	}
 	for _, want := range []string{"M  1 DENY", "Already logged in", "M  2 COMPLD"} {
-		if !strings.Contains(got.String(), want) {
-			t.Errorf("got %q, want %q in it", got.String(), want)
+		if !strings.Contains(got, want) {
+			t.Errorf("got %q, want %q in it", got, want)
 		}
 	}
 	infos := s.Device.Sessions()

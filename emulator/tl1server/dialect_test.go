@@ -1,8 +1,6 @@
 package tl1server_test
 
 import (
-	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -13,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ocslab/ocslab/emulator"
+	"github.com/ocslab/ocslab/emulator/internal/servertest"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/wire/tl1"
 )
@@ -23,16 +22,11 @@ func until(t *testing.T, c net.Conn, text string, end *regexp.Regexp) string {
 	if _, err := io.WriteString(c, text); err != nil {
 		t.Fatal(err)
 	}
-	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
-	var got bytes.Buffer
-	for buf := make([]byte, 512); !end.Match(got.Bytes()); {
-		n, err := c.Read(buf)
-		if err != nil {
-			t.Fatalf("%.60q: %v after %q", text, err, got.Bytes())
-		}
-		got.Write(buf[:n])
+	got, err := servertest.ReadUntil(c, end.MatchString)
+	if err != nil {
+		t.Fatalf("%.60q: %v after %q", text, err, got)
 	}
-	return got.String()
+	return got
 }
 
 // connected serves a personality on a loopback port.
@@ -43,24 +37,12 @@ func connected(t *testing.T, change func(*emulator.Personality)) (*emulator.Devi
 	p.Switching.Single, p.Switching.Bulk = time.Millisecond, time.Millisecond
 	p.TL1.Block = 300
 	s := newServer(t, p)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addr, _ := servertest.Serve(t, s.Serve)
+	c, err := servertest.DialTCP(addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	served := make(chan error)
-	go func() { served <- s.Serve(ctx, l) }()
-	c, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		c.Close()
-		stop()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { c.Close() })
 	return s.Device, c
 }
 
@@ -156,7 +138,7 @@ func TestGlimmerglass_Blocks(t *testing.T) {
 		p.TL1.SID = "BD0472"
 		c := login(t, newServer(t, p))
 		var got []int
-		reply := c.do("RTRV-CFG-FIBER::10001&&10048&20001&&20048:1;")
+		reply := c.Do("RTRV-CFG-FIBER::10001&&10048&20001&&20048:1;")
 		for _, block := range strings.Split(reply, "\r\n>\r\n<\r\n\n   BD0472 ") {
 			got = append(got, strings.Count(block, "PORTID="))
 		}
@@ -176,8 +158,8 @@ func TestGlimmerglass_OpMode(t *testing.T) {
 				p.Switching.Ack = ack
 				c := login(t, newServer(t, p))
 				began := time.Now()
-				c.send("ent-crs-fiber::10001,20001:2" + mode + ";")
-				for !strings.Contains(c.read(), "COMPLD") {
+				c.Send("ent-crs-fiber::10001,20001:2" + mode + ";")
+				for !strings.Contains(c.Hear(), "COMPLD") {
 					time.Sleep(time.Millisecond)
 				}
 				if took := time.Since(began); took != want {
@@ -225,10 +207,10 @@ func TestSessions_ListedAndReported(t *testing.T) {
 			t.Errorf("got %+v", who)
 		}
 		one.want("ENT-PATCH::1,17:2:;", "COMPLD") // and nothing else
-		if got := other.read(); !strings.Contains(got, `PORT-1:OXC,TC:\"Port 1,17 connected by admin\"`) {
+		if got := other.Hear(); !strings.Contains(got, `PORT-1:OXC,TC:\"Port 1,17 connected by admin\"`) {
 			t.Errorf("got %q", got)
 		}
-		if !s.Device.EndSession(who[1].ID) || !other.closed() || len(s.Device.Sessions()) != 1 {
+		if !s.Device.EndSession(who[1].ID) || !other.Closed() || len(s.Device.Sessions()) != 1 {
 			t.Errorf("after the end of one: %+v", s.Device.Sessions())
 		}
 	})
@@ -241,17 +223,17 @@ func TestFaults_LoseAndShred(t *testing.T) {
 		s.Faults.Add(emulator.Fault{Kind: emulator.FaultLose, Verb: "ENT-PATCH", Times: 1})
 		s.Faults.Add(emulator.Fault{Kind: emulator.FaultShred, Verb: "RTRV-PATCH"})
 		c := login(t, s)
-		if got := c.do("ENT-PATCH::1,17:2:;"); got != "" || s.Device.CrossConnects().Len() != 0 {
+		if got := c.Do("ENT-PATCH::1,17:2:;"); got != "" || s.Device.CrossConnects().Len() != 0 {
 			t.Errorf("got %q, %v", got, s.Device.CrossConnects())
 		}
 		c.want("ENT-PATCH::1,17:3:;", "COMPLD")
-		c.send("RTRV-PATCH:::4:;")
+		c.Send("RTRV-PATCH:::4:;")
 		synctest.Wait()
 		var d tl1.Decoder
 		pieces := 0
 		for more := true; more; {
 			select {
-			case p := <-c.got:
+			case p := <-c.Got:
 				if pieces++; len(p) > 7 {
 					t.Errorf("a piece of %d bytes", len(p))
 				}

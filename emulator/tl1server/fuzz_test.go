@@ -1,10 +1,6 @@
 package tl1server_test
 
 import (
-	"io"
-	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/ocslab/ocslab/emulator"
+	"github.com/ocslab/ocslab/emulator/internal/servertest"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/wire/tl1"
 )
@@ -20,39 +17,17 @@ import (
 // not panic or wedge, whatever it says must be TL1, and the matrix must hold
 // what its replies have promised.
 func FuzzSession(f *testing.F) {
-	files, _ := filepath.Glob("testdata/golden/*.txt")
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		var session strings.Builder
-		for _, line := range strings.Split(string(text), "\n") {
-			if command, ok := strings.CutPrefix(line, "C> "); ok {
-				session.WriteString(command)
-			}
-		}
-		f.Add([]byte(session.String()))
+	for _, session := range servertest.Sent(f, "*", servertest.SentLine) {
+		f.Add([]byte(session))
 	}
 	p := personality()
 	p.Switching = emulator.Switching{Ack: emulator.AckBefore}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newServer(t, p)
-			ours, theirs := net.Pipe()
-			go s.ServeConn(t.Context(), theirs)
-			var out []byte
-			read := make(chan struct{})
-			go func() {
-				defer close(read)
-				out, _ = io.ReadAll(ours)
-			}()
-			io.WriteString(ours, "ACT-USER::admin:1::root;")
-			ours.Write(data) // fails when the session reboots the card
-			synctest.Wait()  // all that was complete is answered
-			ours.Close()
-			<-read
-			checkSession(t, s.Device.CrossConnects(), data, out)
+			// It fails when the session reboots the card.
+			out, _ := servertest.Converse(t, s.ServeConn, "ACT-USER::admin:1::root;", string(data))
+			checkSession(t, s.Device.CrossConnects(), data, []byte(out))
 		})
 	})
 }
@@ -175,19 +150,8 @@ func expand(t *testing.T, list string) (ps []ocs.Port) {
 // what the session lists last must be what the matrix holds.
 func FuzzDialects(f *testing.F) {
 	for i, pattern := range []string{"calient*", "calient-two*", "glimmerglass*"} {
-		files, _ := filepath.Glob("testdata/golden/" + pattern + ".txt")
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				f.Fatal(err)
-			}
-			var session strings.Builder
-			for _, line := range strings.Split(string(text), "\n") {
-				if command, ok := strings.CutPrefix(line, "C> "); ok {
-					session.WriteString(command)
-				}
-			}
-			f.Add(uint8(i), []byte(session.String()))
+		for _, session := range servertest.Sent(f, pattern, servertest.SentLine) {
+			f.Add(uint8(i), []byte(session))
 		}
 	}
 	changes := []func(*emulator.Personality){calientLike, calientTwoStep, glimmerglassLike}
@@ -197,22 +161,10 @@ func FuzzDialects(f *testing.F) {
 		p.Switching, p.TL1.Block, p.TL1.Echo = emulator.Switching{Ack: emulator.AckBefore}, 150, false
 		synctest.Test(t, func(t *testing.T) {
 			s := newServer(t, p)
-			ours, theirs := net.Pipe()
-			go s.ServeConn(t.Context(), theirs)
-			var out []byte
-			read := make(chan struct{})
-			go func() {
-				defer close(read)
-				out, _ = io.ReadAll(ours)
-			}()
-			io.WriteString(ours, "ACT-USER::admin:1::root;")
-			ours.Write(data)
 			// Whatever came before is ended, logged in or not.
-			io.WriteString(ours, "\r\n;ACT-USER::admin:1::root;RTRV-CRS:::theVeryLast::ALL;RTRV-CRS-FIBER::all:theVeryLast;")
-			synctest.Wait()
-			ours.Close()
-			<-read
-			checkListed(t, s.Device.CrossConnects(), out)
+			out, _ := servertest.Converse(t, s.ServeConn, "ACT-USER::admin:1::root;", string(data),
+				"\r\n;ACT-USER::admin:1::root;RTRV-CRS:::theVeryLast::ALL;RTRV-CRS-FIBER::all:theVeryLast;")
+			checkListed(t, s.Device.CrossConnects(), []byte(out))
 		})
 	})
 }

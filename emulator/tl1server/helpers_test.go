@@ -1,16 +1,12 @@
 package tl1server_test
 
 import (
-	"context"
-	"io"
-	"net"
-	"runtime"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/ocslab/ocslab/emulator"
+	"github.com/ocslab/ocslab/emulator/internal/servertest"
 	"github.com/ocslab/ocslab/emulator/tl1server"
 	"github.com/ocslab/ocslab/ocs"
 )
@@ -42,36 +38,12 @@ func newServer(t testing.TB, p emulator.Personality) *tl1server.Server {
 }
 
 // client is one end of a session inside a synctest bubble.
-type client struct {
-	t *testing.T
-	net.Conn
-	got   chan []byte
-	ended chan struct{} // closed when ServeConn has returned
-}
+type client struct{ *servertest.Client }
 
 // dial begins a session that ends with the test.
 func dial(t *testing.T, s *tl1server.Server) *client {
 	t.Helper()
-	ours, theirs := net.Pipe()
-	ctx, cancel := context.WithCancel(context.Background())
-	c := &client{t: t, Conn: ours, got: make(chan []byte, 1<<16), ended: make(chan struct{})}
-	go func() {
-		defer close(c.ended)
-		s.ServeConn(ctx, theirs)
-	}()
-	go func() {
-		defer close(c.got)
-		for {
-			buf := make([]byte, 4096)
-			n, err := ours.Read(buf)
-			if err != nil {
-				return
-			}
-			c.got <- buf[:n]
-		}
-	}()
-	t.Cleanup(func() { cancel(); ours.Close() })
-	return c
+	return &client{servertest.Dial(t, s.ServeConn)}
 }
 
 // login is dial and ACT-USER as the administrator.
@@ -82,75 +54,16 @@ func login(t *testing.T, s *tl1server.Server) *client {
 	return c
 }
 
-func (c *client) send(text string) {
-	c.t.Helper()
-	if _, err := io.WriteString(c, text); err != nil {
-		c.t.Fatalf("%.80q: %v", text, err)
-	}
-}
-
-// read returns what has come when nothing more comes now.
-func (c *client) read() string {
-	synctest.Wait()
-	var b strings.Builder
-	for {
-		select {
-		case p, ok := <-c.got:
-			if !ok {
-				return b.String()
-			}
-			b.Write(p)
-			synctest.Wait()
-		default:
-			return b.String()
-		}
-	}
-}
-
-// do sends text and returns what comes back within a second.
-func (c *client) do(text string) string {
-	c.t.Helper()
-	c.send(text)
-	time.Sleep(time.Second)
-	return c.read()
-}
-
 // want does text and wants one message with all of parts.
 func (c *client) want(text string, parts ...string) {
-	c.t.Helper()
-	got := c.do(text)
+	c.T.Helper()
+	got := c.Do(text)
 	for _, part := range parts {
 		if !strings.Contains(got, part) {
-			c.t.Errorf("%.80q: got %q, want %q in it", text, got, part)
+			c.T.Errorf("%.80q: got %q, want %q in it", text, got, part)
 		}
 	}
 	if n := strings.Count(got, "\r\n\n   "); n != 1 {
-		c.t.Errorf("%.80q: got %d messages: %.300q", text, n, got)
+		c.T.Errorf("%.80q: got %d messages: %.300q", text, n, got)
 	}
-}
-
-// closed reports whether the server has ended the session.
-func (c *client) closed() bool {
-	synctest.Wait()
-	select {
-	case <-c.ended:
-		return true
-	default:
-		return false
-	}
-}
-
-// checkNoGoroutines reports goroutines of the server that have not ended; in a
-// bubble synctest does.
-func checkNoGoroutines(t testing.TB) {
-	t.Helper()
-	buf := make([]byte, 1<<20)
-	for range 100 {
-		n := runtime.Stack(buf, true)
-		if !strings.Contains(string(buf[:n]), "tl1server.(*") {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Errorf("goroutines are left:\n%s", buf[:runtime.Stack(buf, true)])
 }

@@ -1,131 +1,79 @@
 package tl1server_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"sync"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/ocslab/ocslab/emulator"
-	"github.com/ocslab/ocslab/emulator/tl1server"
+	"github.com/ocslab/ocslab/emulator/internal/servertest"
 )
 
-// serve starts a server on loopback. The function stops it and reports how Serve
-// ended.
-func serve(t testing.TB, s *tl1server.Server, wrap func(net.Listener) net.Listener) (string, func() error) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	if wrap != nil {
-		l = wrap(l)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, l) }()
-	return addr, func() error {
-		cancel()
-		select {
-		case err := <-ended:
-			return err
-		case <-time.After(5 * time.Second):
-			return errors.New("Serve does not return")
-		}
-	}
-}
-
 // tcp is a session over a real socket.
-type tcp struct {
-	net.Conn
-	r *bufio.Reader
-}
+type tcp struct{ *servertest.TCP }
 
 func dialTCP(addr string) (*tcp, error) {
-	conn, err := net.Dial("tcp", addr)
+	conn, err := servertest.DialTCP(addr)
 	if err != nil {
 		return nil, err
 	}
-	conn.SetDeadline(time.Now().Add(20 * time.Second))
-	c := &tcp{conn, bufio.NewReader(conn)}
+	c := &tcp{conn}
 	return c, c.want("ACT-USER::admin:1::root;", "1 COMPLD")
 }
 
 // want sends a command and wants a reply with status.
 func (c *tcp) want(text, status string) error {
-	if _, err := io.WriteString(c, text); err != nil {
-		return err
-	}
-	got, err := c.r.ReadString(';')
-	if err != nil || len(got) < len(status) || !containsLine(got, "M  "+status) {
+	got, err := c.Ask(text, ';')
+	if err != nil || !containsLine(got, "M  "+status) {
 		return fmt.Errorf("%s: got %q, %v", text, got, err)
 	}
 	return nil
 }
 
-func containsLine(s, line string) bool {
-	for len(s) > 0 {
-		i := 0
-		for i < len(s) && s[i] != '\n' {
-			i++
-		}
-		if s[:i] == line+"\r" {
-			return true
-		}
-		s = s[min(i+1, len(s)):]
-	}
-	return false
-}
+func containsLine(s, line string) bool { return strings.Contains("\n"+s, "\n"+line+"\r\n") }
 
 func TestServe_Clients(t *testing.T) {
 	p := personality()
 	p.TL1.OwnCircuits = true // these clients take what comes next for their reply
 	s := newServer(t, p)
-	addr, stop := serve(t, s, nil)
-	var clients sync.WaitGroup
-	for i := range 8 {
-		clients.Go(func() {
-			for j := range 250 { // 2,000 sessions in all
-				c, err := dialTCP(addr)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if j%50 == 0 {
-					if err := c.want(fmt.Sprintf("ENT-PATCH::%d,%d:2:;", i+1, i+17), "2 COMPLD"); err != nil {
-						t.Error(err)
-					}
-				}
-				if j%2 == 0 {
-					io.WriteString(c, "RTRV-PATCH::") // gone in mid-command
-				}
-				c.Close()
+	addr, stop := servertest.Serve(t, s.Serve)
+	servertest.Clients(t, 8, func(i int) error {
+		for j := range 250 { // 2,000 sessions in all
+			c, err := dialTCP(addr)
+			if err != nil {
+				return err
 			}
-		})
-	}
-	clients.Wait()
+			if j%50 == 0 {
+				err = c.want(fmt.Sprintf("ENT-PATCH::%d,%d:2:;", i+1, i+17), "2 COMPLD")
+			}
+			if j%2 == 0 {
+				io.WriteString(c, "RTRV-PATCH::") // gone in mid-command
+			}
+			c.Close()
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	if got := s.Device.CrossConnects().Len(); got != 8 {
 		t.Errorf("%d cross-connects, want 8", got)
 	}
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
-	checkNoGoroutines(t)
+	stop()
 }
 
 // Ensure that Serve returns at once when clients neither read nor write.
 func TestServe_StopsWithClientsThatHang(t *testing.T) {
 	s := newServer(t, personality())
 	s.Faults.Add(emulator.Fault{Kind: emulator.FaultFlood, Verb: "RTRV-HDR"})
-	addr, stop := serve(t, s, nil)
+	addr, stop := servertest.Serve(t, s.Serve)
 	for range 4 {
 		c, err := dialTCP(addr)
 		if err != nil {
@@ -141,30 +89,18 @@ func TestServe_StopsWithClientsThatHang(t *testing.T) {
 	defer half.Close()
 	time.Sleep(50 * time.Millisecond)
 	start := time.Now()
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
+	stop()
 	if d := time.Since(start); d > time.Second {
 		t.Errorf("Serve took %v to return", d)
 	}
-	checkNoGoroutines(t)
 }
 
 // A client that closes its side for writing still gets its replies.
 func TestServe_HalfClosed(t *testing.T) {
-	addr, stop := serve(t, newServer(t, personality()), nil)
-	c, err := dialTCP(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	io.WriteString(c, "ENT-PATCH::1,17:2:;RTRV-PATCH:::3:;")
-	c.Conn.(*net.TCPConn).CloseWrite()
-	got, err := io.ReadAll(c.r)
-	if err != nil || !containsLine(string(got), `   "1,17"`) {
-		t.Errorf("got %q, %v", got, err)
-	}
-	if err := stop(); err != nil {
-		t.Error(err)
+	addr, _ := servertest.Serve(t, newServer(t, personality()).Serve)
+	got := servertest.HalfClosed(t, addr, "ACT-USER::admin:1::root;ENT-PATCH::1,17:2:;RTRV-PATCH:::3:;")
+	if !containsLine(got, `   "1,17"`) {
+		t.Errorf("got %q", got)
 	}
 }
 
@@ -189,10 +125,12 @@ func TestServe_AcceptFails(t *testing.T) {
 		ends bool
 	}{{"Passing", syscall.EMFILE, false}, {"Aborted", syscall.ECONNABORTED, false}, {"ForGood", syscall.EINVAL, true}} {
 		t.Run(test.name, func(t *testing.T) {
-			addr, stop := serve(t, newServer(t, personality()), func(l net.Listener) net.Listener {
+			var ended error
+			addr, stop := servertest.Serve(t, func(ctx context.Context, l net.Listener) error {
 				f := &failing{Listener: l, err: test.err}
 				f.times.Store(3)
-				return f
+				ended = newServer(t, personality()).Serve(ctx, f)
+				return nil
 			})
 			c, err := dialTCP(addr)
 			if err == nil {
@@ -201,10 +139,9 @@ func TestServe_AcceptFails(t *testing.T) {
 			if (err != nil) != test.ends {
 				t.Errorf("login: %v", err)
 			}
-			if err := stop(); errors.Is(err, test.err) != test.ends {
-				t.Errorf("Serve: %v", err)
+			if stop(); errors.Is(ended, test.err) != test.ends {
+				t.Errorf("Serve: %v", ended)
 			}
-			checkNoGoroutines(t)
 		})
 	}
 }

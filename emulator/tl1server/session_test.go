@@ -21,10 +21,10 @@ func TestSession_OneByteAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := dial(t, newServer(t, personality()))
 		for _, b := range []byte("\r\nACT-USER::admin:1::root;\r\nENT-PATCH::1,17:2:;") {
-			c.send(string(b))
+			c.Send(string(b))
 		}
 		time.Sleep(time.Second)
-		if got := c.read(); !strings.Contains(got, "M  1 COMPLD") || !strings.Contains(got, "M  2 COMPLD") {
+		if got := c.Hear(); !strings.Contains(got, "M  1 COMPLD") || !strings.Contains(got, "M  2 COMPLD") {
 			t.Errorf("got %q", got)
 		}
 	})
@@ -36,19 +36,19 @@ func TestSession_Garbage(t *testing.T) {
 		c.want(strings.Repeat("\x00\xff", 1000)+";", "M  0 DENY", "IICM")
 		// 10 MB without a terminator: one refusal, and then as if nothing was.
 		for range 160 {
-			c.send(strings.Repeat("x", 64<<10))
+			c.Send(strings.Repeat("x", 64<<10))
 		}
-		if got := c.do(""); strings.Count(got, "SSRE") != 1 {
+		if got := c.Do(""); strings.Count(got, "SSRE") != 1 {
 			t.Errorf("got %q, want one refusal", got)
 		}
-		if got := c.do(";"); got != "" {
+		if got := c.Do(";"); got != "" {
 			t.Errorf("got %q for the end of it", got)
 		}
 		c.want("RTRV-HDR:::2:;", "M  2 COMPLD")
 		c.want("RTRV-PORT-POWER::"+strings.Repeat("1&&32&", 8000)+"1:3:;", "M  3 DENY", "SSRE", "Too many ports")
-		c.send("ENT-PATCH::1,1") // disconnect in mid-command
+		c.Send("ENT-PATCH::1,1") // disconnect in mid-command
 		c.Close()
-		if !c.closed() {
+		if !c.Closed() {
 			t.Error("the session goes on")
 		}
 	})
@@ -58,13 +58,13 @@ func TestSession_AckAndTruth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, personality())
 		c := login(t, s)
-		c.send("ENT-PATCH::1&2,17&18:2:;")
+		c.Send("ENT-PATCH::1&2,17&18:2:;")
 		time.Sleep(40*time.Millisecond - 1)
-		if got := c.read(); got != "" {
+		if got := c.Hear(); got != "" {
 			t.Errorf("got %q before the light has settled", got)
 		}
 		time.Sleep(time.Nanosecond)
-		if got := c.read(); !strings.Contains(got, "M  2 COMPLD") {
+		if got := c.Hear(); !strings.Contains(got, "M  2 COMPLD") {
 			t.Errorf("got %q when the light has settled", got)
 		}
 		c.want("DLT-PATCH::1:3:;", "COMPLD")
@@ -144,12 +144,12 @@ func TestSession_Reports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, personality())
 		a, b, stranger := login(t, s), login(t, s), dial(t, s)
-		a.send("ENT-PATCH::1,17:2:;") // acknowledged in 20 ms
+		a.Send("ENT-PATCH::1,17:2:;") // acknowledged in 20 ms
 		time.Sleep(10 * time.Millisecond)
-		b.send("OPR-PORT-SHUTTER::1:2:;")
+		b.Send("OPR-PORT-SHUTTER::1:2:;")
 		time.Sleep(time.Second)
 		var d tl1.Decoder
-		d.Feed([]byte(a.read()))
+		d.Feed([]byte(a.Hear()))
 		var kinds []tl1.Kind
 		for {
 			m, ok, err := d.Next()
@@ -164,14 +164,14 @@ func TestSession_Reports(t *testing.T) {
 		if diff := cmp.Diff([]tl1.Kind{tl1.Autonomous, tl1.Response}, kinds); diff != "" {
 			t.Errorf("between command and reply: %s", diff)
 		}
-		if got := b.read(); !strings.Contains(got, "Port 1 disabled") {
+		if got := b.Hear(); !strings.Contains(got, "Port 1 disabled") {
 			t.Errorf("got %q", got)
 		}
 		a.want("OPR-ARC-EQPT::REPMGR:3::IND;", "COMPLD")
 		b.want("CANC-USER::admin:3:;", "COMPLD")
 		s.Device.SetShutters(false, 1)
 		for name, c := range map[string]*client{"inhibited": a, "logged out": b, "not logged in": stranger} {
-			if got := c.read(); got != "" {
+			if got := c.Hear(); got != "" {
 				t.Errorf("%s: got %q", name, got)
 			}
 		}
@@ -179,7 +179,7 @@ func TestSession_Reports(t *testing.T) {
 		a.want("RLS-ARC-EQPT::REPMGR:5:;", "COMPLD")
 		s.Device.SetShutters(true, 1)
 		for _, c := range []*client{a, b} {
-			if got := c.read(); strings.Count(got, "Port 1 disabled") != 1 {
+			if got := c.Hear(); strings.Count(got, "Port 1 disabled") != 1 {
 				t.Errorf("got %q", got)
 			}
 		}
@@ -197,14 +197,14 @@ func TestSession_Idle(t *testing.T) {
 				time.Sleep(58 * time.Second)
 				c.want("RTRV-HDR:::2:;", "COMPLD")
 			}
-			c.send("ENT-PATCH::1,17:3:;") // longer than the time-out, but not idle
+			c.Send("ENT-PATCH::1,17:3:;") // longer than the time-out, but not idle
 			time.Sleep(150 * time.Second)
-			if got := c.read(); !strings.Contains(got, "COMPLD") {
+			if got := c.Hear(); !strings.Contains(got, "COMPLD") {
 				t.Errorf("got %q", got)
 			}
 			c.want("RTRV-HDR:::4:;", "COMPLD")
 			time.Sleep(2 * time.Minute)
-			if got := c.closed(); got != closes {
+			if got := c.Closed(); got != closes {
 				t.Fatalf("closed=%v, want %v", got, closes)
 			}
 			if !closes {
@@ -225,11 +225,11 @@ func TestServer_MaxSessions(t *testing.T) {
 		p.TL1.MaxSessions = 2
 		s := newServer(t, p)
 		a, b := login(t, s), login(t, s)
-		if c := dial(t, s); !c.closed() {
+		if c := dial(t, s); !c.Closed() {
 			t.Error("a third session is served")
 		}
 		a.Close()
-		if !a.closed() {
+		if !a.Closed() {
 			t.Error("the session goes on")
 		}
 		login(t, s)
@@ -243,11 +243,11 @@ func TestServer_Reboot(t *testing.T) {
 		a, other := login(t, s), dial(t, s)
 		a.want("ENT-PATCH::1,17:2:;", "COMPLD")
 		a.want("INIT-SYS::SYSTEM:3::10;", "M  3 COMPLD")
-		if !a.closed() || !other.closed() {
+		if !a.Closed() || !other.Closed() {
 			t.Error("sessions outlive the reboot")
 		}
 		time.Sleep(55 * time.Second)
-		if c := dial(t, s); !c.closed() {
+		if c := dial(t, s); !c.Closed() {
 			t.Error("a session begins during the reboot")
 		}
 		time.Sleep(10 * time.Second)
@@ -261,23 +261,23 @@ func TestFaults(t *testing.T) {
 		"deny": func(t *testing.T, c *client) { c.want(command, "M  2 DENY", "SROF") },
 		"ctag": func(t *testing.T, c *client) { c.want(command, "M  SOMEBODY COMPLD") },
 		"twice": func(t *testing.T, c *client) {
-			if got := c.do(command); strings.Count(got, "M  2 COMPLD") != 2 {
+			if got := c.Do(command); strings.Count(got, "M  2 COMPLD") != 2 {
 				t.Errorf("got %q", got)
 			}
 		},
 		"hang": func(t *testing.T, c *client) {
-			if got := c.do(command); got != "" {
+			if got := c.Do(command); got != "" {
 				t.Errorf("got %q", got)
 			}
 		},
 		"close": func(t *testing.T, c *client) {
-			got := c.do(command)
-			if !c.closed() || !strings.HasPrefix(got, "\r\n\n   POLATIS1") || strings.Contains(got, ";") {
+			got := c.Do(command)
+			if !c.Closed() || !strings.HasPrefix(got, "\r\n\n   POLATIS1") || strings.Contains(got, ";") {
 				t.Errorf("got %q", got)
 			}
 		},
 		"flood": func(t *testing.T, c *client) {
-			if got := c.do(command); len(got) < 10<<20 || strings.Contains(got, ";") || !strings.Contains(got[:200], "M  2 COMPLD\r\n   \"") {
+			if got := c.Do(command); len(got) < 10<<20 || strings.Contains(got, ";") || !strings.Contains(got[:200], "M  2 COMPLD\r\n   \"") {
 				t.Errorf("got %d bytes, %.200q", len(got), got)
 			}
 		},
@@ -327,12 +327,12 @@ func TestFaults_LoginAndReboot(t *testing.T) {
 		s.Faults.Add(emulator.Fault{Kind: emulator.FaultHang, Verb: "*", Times: 1})
 		s.Faults.Add(emulator.Fault{Kind: emulator.FaultHang, Verb: "INIT-SYS"})
 		c := dial(t, s)
-		if got := c.do("ACT-USER::admin:1::root;"); got != "" {
+		if got := c.Do("ACT-USER::admin:1::root;"); got != "" {
 			t.Errorf("got %q", got)
 		}
 		c.want("RTRV-HDR:::2:;", "COMPLD")
-		c.do("INIT-SYS::SYSTEM:3::10;")
-		if !c.closed() || !s.Device.Rebooting() {
+		c.Do("INIT-SYS::SYSTEM:3::10;")
+		if !c.Closed() || !s.Device.Rebooting() {
 			t.Error("no reboot")
 		}
 	})
