@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ocslab/ocslab/drivers/internal/drivertest"
 	"github.com/ocslab/ocslab/drivers/netconfswitch"
 	"github.com/ocslab/ocslab/ocs"
 )
@@ -53,7 +54,7 @@ func TestApplyBytes(t *testing.T) {
 				l.raw(answer[10:])
 			}), func(t *testing.T, sw *netconfswitch.Switch) {
 				begun := time.Now()
-				r, err := sw.Apply(ctx, ocs.Change{Remove: mustMap(t, tc.remove), Add: mustMap(t, tc.add)})
+				r, err := sw.Apply(ctx, ocs.Change{Remove: drivertest.Map(t, tc.remove), Add: drivertest.Map(t, tc.add)})
 				if err != nil || r.Requests != 1 {
 					t.Fatalf("got %+v, %v", r, err)
 				}
@@ -97,8 +98,8 @@ func TestApplyGone(t *testing.T) {
 					l.ask(tc.second, tc.reply)
 				}
 			}), func(t *testing.T, sw *netconfswitch.Switch) {
-				r, err := sw.Apply(ctx, ocs.Change{Remove: mustMap(t, "1>33,2>34"), Add: mustMap(t, tc.add)})
-				if !is(err, tc.want) || r.Requests != tc.requests {
+				r, err := sw.Apply(ctx, ocs.Change{Remove: drivertest.Map(t, "1>33,2>34"), Add: drivertest.Map(t, tc.add)})
+				if !drivertest.Is(err, tc.want) || r.Requests != tc.requests {
 					t.Errorf("got %+v, %v", r, err)
 				}
 			})
@@ -109,7 +110,7 @@ func TestApplyGone(t *testing.T) {
 		l.ask(pairEdit("pairs", "delete", "-1"), missing)
 		l.ask(readMap, rpcError("access-denied", "", "no"))
 	}), func(t *testing.T, sw *netconfswitch.Switch) {
-		if _, err := sw.Apply(ctx, ocs.Change{Remove: mustMap(t, "1>33")}); !errors.Is(err, ocs.ErrNotConnected) || !errors.Is(err, ocs.ErrDenied) {
+		if _, err := sw.Apply(ctx, ocs.Change{Remove: drivertest.Map(t, "1>33")}); !errors.Is(err, ocs.ErrNotConnected) || !errors.Is(err, ocs.ErrDenied) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -119,7 +120,7 @@ func TestApplyGone(t *testing.T) {
 // remembers that.
 func TestRefusedTakeover(t *testing.T) {
 	busy := rpcError("in-use", "", "egress 34 is busy")
-	swap := ocs.Change{Remove: mustMap(t, "1>33,2>34"), Add: mustMap(t, "1>34,2>33")}
+	swap := ocs.Change{Remove: drivertest.Map(t, "1>33,2>34"), Add: drivertest.Map(t, "1>34,2>33")}
 	run(t, one(func(l *line) {
 		l.hello()
 		l.ask(pairEdit("pair", "remove", "1>34", "2>33"), busy)
@@ -139,10 +140,10 @@ func TestRefusedTakeover(t *testing.T) {
 		if r, err := sw.Apply(ctx, swap); !errors.Is(err, ocs.ErrConflict) || r.Requests != 2 {
 			t.Errorf("got %+v, %v", r, err)
 		}
-		if r, err := sw.Apply(ctx, ocs.Change{Remove: mustMap(t, "1>33")}); err != nil || r.Requests != 1 {
+		if r, err := sw.Apply(ctx, ocs.Change{Remove: drivertest.Map(t, "1>33")}); err != nil || r.Requests != 1 {
 			t.Errorf("got %+v, %v", r, err)
 		}
-		if r, err := sw.Apply(ctx, ocs.Change{Add: mustMap(t, "3>35")}); err != nil || r.Requests != 1 {
+		if r, err := sw.Apply(ctx, ocs.Change{Add: drivertest.Map(t, "3>35")}); err != nil || r.Requests != 1 {
 			t.Errorf("got %+v, %v", r, err)
 		}
 		if r, err := sw.Apply(ctx, swap); !errors.Is(err, ocs.ErrConflict) || r.Requests != 1 {

@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/ocslab/ocslab/drivers/conformance"
+	"github.com/ocslab/ocslab/drivers/internal/drivertest"
 	"github.com/ocslab/ocslab/drivers/netconfswitch"
 	"github.com/ocslab/ocslab/drivers/transport"
 	"github.com/ocslab/ocslab/emulator"
@@ -52,31 +51,12 @@ func serve(tb testing.TB, model string, adapt func(*emulator.Personality)) *rail
 	r := &rail0{Device: dev, server: &netconfserver.Server{Device: dev}}
 	key := sshserver.HostKey("rail0", 1)
 	secure := &sshserver.Server{Device: dev, HostKey: key, Subsystems: map[string]emulator.FrontEnd{"netconf": r.server}}
-	r.addr = listenTCP(tb, r.server.Serve)
+	r.addr = drivertest.Listen(tb, r.server.Serve)
 	r.ssh = transport.SSH{
-		Addr: listenTCP(tb, secure.Serve), User: "admin", Password: secret.New("root"),
+		Addr: drivertest.Listen(tb, secure.Serve), User: "admin", Password: secret.New("root"),
 		HostKey: sshserver.Fingerprint(key), Subsystem: "netconf",
 	}
 	return r
-}
-
-// listenTCP serves until the end of the test.
-func listenTCP(tb testing.TB, serve func(context.Context, net.Listener) error) string {
-	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	served := make(chan error, 1)
-	ctx, stop := context.WithCancel(context.Background())
-	go func() { served <- serve(ctx, l) }()
-	tb.Cleanup(func() {
-		stop()
-		if err := <-served; err != nil {
-			tb.Error(err)
-		}
-	})
-	return l.Addr().String()
 }
 
 func openOn(tb testing.TB, d transport.Dialer) *netconfswitch.Switch {
@@ -133,17 +113,17 @@ func everything(t *testing.T, dev *rail0) {
 	if err != nil || id.Geometry != ocs.TwoSided(32, 32) || id.Serial != dev.Serial() || id.Vendor != "Polatis" || id.Firmware == "" {
 		t.Errorf("got %+v, %v", id, err)
 	}
-	want := mustMap(t, "1>33,2>34")
+	want := drivertest.Map(t, "1>33,2>34")
 	r, err := ocs.Reconcile(ctx, sw, want, ocs.Safe)
 	if err != nil || r.Receipt.Requests != 1 || !r.After.Equal(want) {
 		t.Errorf("got %+v, %v", r, err)
 	}
 	for _, bad := range []string{"99>100", "1>31"} {
-		if _, err := sw.Apply(ctx, ocs.Change{Add: mustMap(t, bad)}); !errors.Is(err, ocs.ErrPort) || !errors.Is(err, ocs.ErrDenied) {
+		if _, err := sw.Apply(ctx, ocs.Change{Add: drivertest.Map(t, bad)}); !errors.Is(err, ocs.ErrPort) || !errors.Is(err, ocs.ErrDenied) {
 			t.Errorf("%s: got %v", bad, err)
 		}
 	}
-	if r, err := sw.Apply(ctx, ocs.Change{Remove: mustMap(t, "5>37")}); err != nil || r.Requests > 1 {
+	if r, err := sw.Apply(ctx, ocs.Change{Remove: drivertest.Map(t, "5>37")}); err != nil || r.Requests > 1 {
 		t.Errorf("what is not there: got %+v, %v", r, err)
 	}
 	power, err := sw.Power(ctx, 1, 33, 35)
@@ -203,7 +183,7 @@ func TestEmulatorRestarts(t *testing.T) {
 	t.Parallel()
 	dev := serve(t, "polatis-6000-32x32", nil)
 	sw := openOn(t, dev.ssh)
-	if _, err := sw.Apply(ctx, ocs.Change{Add: mustMap(t, "1>33")}); err != nil {
+	if _, err := sw.Apply(ctx, ocs.Change{Add: drivertest.Map(t, "1>33")}); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(sw.SetBootMode(ctx, ocs.BootDark), sw.Restart(ctx)); err != nil {
@@ -293,7 +273,7 @@ func TestDeniedByGroup(t *testing.T) {
 	})
 	dev.ssh.User = "view"
 	sw := openOn(t, dev.ssh)
-	if _, err := sw.Apply(ctx, ocs.Change{Add: mustMap(t, "1>33")}); !errors.Is(err, ocs.ErrDenied) || errors.Is(err, ocs.ErrPort) {
+	if _, err := sw.Apply(ctx, ocs.Change{Add: drivertest.Map(t, "1>33")}); !errors.Is(err, ocs.ErrDenied) || errors.Is(err, ocs.ErrPort) {
 		t.Errorf("got %v", err)
 	}
 	if err := sw.Restart(ctx); !errors.Is(err, ocs.ErrDenied) {
@@ -314,13 +294,13 @@ func TestDeniesTakeover(t *testing.T) {
 	sw := dev.open(t)
 	for range 2 { // the second time it knows
 		for _, text := range []string{"1>33,2>34", "1>34,2>33", "2>34"} {
-			want := mustMap(t, text)
+			want := drivertest.Map(t, text)
 			if _, err := sw.Apply(ctx, ocs.Diff(dev.CrossConnects(), want)); err != nil || !dev.CrossConnects().Equal(want) {
 				t.Errorf("got %v, the device holds %v, want %v", err, dev.CrossConnects(), want)
 			}
 		}
 	}
-	if _, err := sw.Apply(ctx, ocs.Change{Add: mustMap(t, "3>34")}); !errors.Is(err, ocs.ErrConflict) {
+	if _, err := sw.Apply(ctx, ocs.Change{Add: drivertest.Map(t, "3>34")}); !errors.Is(err, ocs.ErrConflict) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -361,42 +341,9 @@ func TestEmulatorProperty(t *testing.T) {
 		t.Run(revisions[i].name, func(t *testing.T) {
 			t.Parallel()
 			dev := serve(t, "polatis-6000-32x32", revisions[i].adapt)
-			sw := dev.open(t)
-			have := ocs.Map{}
-			rapid.Check(t, func(rt *rapid.T) {
-				want := matchings(32).Draw(rt, "map")
-				change := ocs.Diff(have, want)
-				r, err := sw.Apply(t.Context(), change)
-				have = dev.CrossConnects()
-				if err != nil || r.Requests > 1 || r.Requests == 0 != change.Empty() {
-					rt.Fatalf("got %d requests, %v", r.Requests, err)
-				}
-				if !have.Equal(want) {
-					rt.Fatalf("the device holds %v, want %v", have, want)
-				}
-				if said, err := sw.CrossConnects(t.Context()); err != nil || !said.Equal(want) {
-					rt.Fatalf("the device says %v, %v, want %v", said, err, want)
-				}
-			})
+			drivertest.Property(t, dev.open(t), dev, drivertest.Matchings(32), 1)
 		})
 	}
-}
-
-// matchings are maps of an n x n switch.
-func matchings(n int) *rapid.Generator[ocs.Map] {
-	egresses := make([]ocs.Port, n)
-	for i := range egresses {
-		egresses[i] = ocs.Port(n + 1 + i)
-	}
-	return rapid.Custom(func(t *rapid.T) ocs.Map {
-		var ccs []ocs.CrossConnect
-		for i, p := range rapid.Permutation(egresses).Draw(t, "egress") {
-			if rapid.Bool().Draw(t, "used") {
-				ccs = append(ccs, ocs.CrossConnect{Ingress: ocs.Port(i + 1), Egress: p})
-			}
-		}
-		return ocs.MustMap(ccs...)
-	})
 }
 
 // method is a public method of Switch and the operations that it sends.
@@ -407,17 +354,10 @@ type method struct {
 	call  func(ctx context.Context, sw *netconfswitch.Switch) error
 }
 
-func wrong(err error, ok bool, got any) error {
-	if err == nil && !ok {
-		return fmt.Errorf("wrong result %v", got)
-	}
-	return err
-}
-
 var methods = []method{
 	{"CrossConnects", []string{"GET"}, true, func(ctx context.Context, sw *netconfswitch.Switch) error {
 		m, err := sw.CrossConnects(ctx)
-		return wrong(err, m.String() == "1>33" || m.String() == "1>33,2>34", m)
+		return drivertest.Checked(err, m.String() == "1>33" || m.String() == "1>33,2>34", m)
 	}},
 	{"Apply", []string{"EDIT-CONFIG"}, false, func(ctx context.Context, sw *netconfswitch.Switch) error {
 		_, err := sw.Apply(ctx, ocs.Change{Add: ocs.MustMap(ocs.CrossConnect{Ingress: 2, Egress: 34})})
@@ -425,39 +365,39 @@ var methods = []method{
 	}},
 	{"Power", []string{"GET"}, true, func(ctx context.Context, sw *netconfswitch.Switch) error {
 		r, err := sw.Power(ctx, 1, 33)
-		return wrong(err, len(r.Ports) == 2, r)
+		return drivertest.Checked(err, len(r.Ports) == 2, r)
 	}},
 	{"Monitors", []string{"GET"}, true, func(ctx context.Context, sw *netconfswitch.Switch) error {
 		ms, err := sw.Monitors(ctx)
-		return wrong(err, len(ms) == 64, ms)
+		return drivertest.Checked(err, len(ms) == 64, ms)
 	}},
 	{"SetMonitor", []string{"EDIT-CONFIG"}, false, func(ctx context.Context, sw *netconfswitch.Switch) error {
 		return sw.SetMonitor(ctx, ocs.Monitor{Port: 1, WavelengthNM: 1310})
 	}},
 	{"Shutters", []string{"GET"}, true, func(ctx context.Context, sw *netconfswitch.Switch) error {
 		m, err := sw.Shutters(ctx)
-		return wrong(err, len(m) == 64, m)
+		return drivertest.Checked(err, len(m) == 64, m)
 	}},
 	{"SetShutters", []string{"PORT-SET-STATE"}, false, func(ctx context.Context, sw *netconfswitch.Switch) error {
 		return sw.SetShutters(ctx, false, 5)
 	}},
 	{"Labels", []string{"GET"}, true, func(ctx context.Context, sw *netconfswitch.Switch) error {
 		m, err := sw.Labels(ctx)
-		return wrong(err, len(m) < 2, m)
+		return drivertest.Checked(err, len(m) < 2, m)
 	}},
 	{"SetLabel", []string{"EDIT-CONFIG"}, false, func(ctx context.Context, sw *netconfswitch.Switch) error {
 		return sw.SetLabel(ctx, 1, "gpu1")
 	}},
 	{"Attenuation", []string{"GET"}, true, func(ctx context.Context, sw *netconfswitch.Switch) error {
 		loss, err := sw.Attenuation(ctx, 40)
-		return wrong(err, loss == 0, loss)
+		return drivertest.Checked(err, loss == 0, loss)
 	}},
 	{"SetAttenuation", []string{"EDIT-CONFIG"}, false, func(ctx context.Context, sw *netconfswitch.Switch) error {
 		return sw.SetAttenuation(ctx, 41, 10)
 	}},
 	{"BootMode", []string{"GET"}, true, func(ctx context.Context, sw *netconfswitch.Switch) error {
 		m, err := sw.BootMode(ctx)
-		return wrong(err, m == ocs.BootRestore, m)
+		return drivertest.Checked(err, m == ocs.BootRestore, m)
 	}},
 	{"SetBootMode", []string{"EDIT-CONFIG"}, false, func(ctx context.Context, sw *netconfswitch.Switch) error {
 		return sw.SetBootMode(ctx, ocs.BootRestore)

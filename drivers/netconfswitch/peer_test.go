@@ -1,93 +1,34 @@
 package netconfswitch_test
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
-	"testing/synctest"
-	"time"
 
+	"github.com/ocslab/ocslab/drivers/internal/drivertest"
 	"github.com/ocslab/ocslab/drivers/netconfswitch"
 	"github.com/ocslab/ocslab/drivers/transport"
 )
 
 // TestMain checks that no goroutine of the driver outlives its Switch.
-func TestMain(m *testing.M) {
-	code := m.Run()
-	stacks := make([]byte, 1<<20)
-	for deadline := time.Now().Add(2 * time.Second); code == 0; time.Sleep(10 * time.Millisecond) {
-		all := string(stacks[:runtime.Stack(stacks, true)])
-		if !strings.Contains(all, "netconfswitch.(*") {
-			break
-		}
-		if time.Now().After(deadline) {
-			fmt.Fprintln(os.Stderr, "goroutines are left:\n"+all)
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(drivertest.Main(m, "netconfswitch.(*")) }
 
-// peer is the device at the far end of in-memory connections. Each Dial runs
-// the next of its scripts; one that is nil refuses the connection. It fails the
-// test on traffic that no script asks for, and on scripts that have not run.
+// peer is the device at the far end of in-memory connections.
 type peer struct {
-	t       testing.TB
-	mu      sync.Mutex // guards scripts and dials
-	scripts []func(*line)
-	dials   int
-	running sync.WaitGroup
+	*drivertest.Peer[*line]
+	t testing.TB
 }
 
-func newPeer(t testing.TB, scripts ...func(*line)) *peer { return &peer{t: t, scripts: scripts} }
-
-func (p *peer) Dial(ctx context.Context) (transport.Conn, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.dials++; p.dials > len(p.scripts) {
-		p.t.Errorf("dialed %d times, want %d", p.dials, len(p.scripts))
-		return nil, syscall.ECONNREFUSED
-	}
-	script := p.scripts[p.dials-1]
-	if script == nil {
-		return nil, &net.OpError{Op: "dial", Net: "pipe", Err: syscall.ECONNREFUSED}
-	}
-	near, far := net.Pipe()
-	p.running.Go(func() {
-		defer far.Close()
-		l := &line{t: p.t, Conn: far, in: bufio.NewReader(far)}
-		script(l)
-		if extra, _ := io.ReadAll(l.in); len(extra) > 0 {
-			p.t.Errorf("not expected: %q", extra)
-		}
-	})
-	return near, nil
+func newPeer(t testing.TB, scripts ...func(*line)) *peer {
+	return &peer{drivertest.NewPeer(t, func(l drivertest.Line) *line { return &line{Line: l} }, scripts...), t}
 }
 
-func (p *peer) String() string { return "in memory" }
-
-// finish waits until the scripts have run; the Switch must be closed.
-func (p *peer) finish() {
-	p.t.Helper()
-	p.running.Wait()
-	if p.dials < len(p.scripts) {
-		p.t.Errorf("dialed %d times, want %d", p.dials, len(p.scripts))
-	}
-}
+func (p *peer) Dial(ctx context.Context) (transport.Conn, error) { return p.Connect(ctx) }
 
 func (p *peer) config() netconfswitch.Config {
 	return netconfswitch.Config{Dialer: p, Device: "rail0"}
@@ -106,9 +47,7 @@ func (p *peer) open() *netconfswitch.Switch {
 // line is one connection as the device sees it. It knows NETCONF from the RFCs,
 // not from the packages that the driver uses.
 type line struct {
-	t testing.TB
-	net.Conn
-	in      *bufio.Reader
+	drivertest.Line
 	chunked bool
 	size    int // of the pieces that are written and of chunks; 0 is as they are
 	id      string
@@ -152,8 +91,8 @@ func (l *line) first() { l.ask(asks("product-information", ""), "<data/>") }
 
 func (l *line) takeHello() {
 	got := make([]byte, len(ourHello))
-	if _, err := io.ReadFull(l.in, got); err != nil || string(got) != ourHello {
-		l.t.Errorf("got hello %q, %v", got, err)
+	if _, err := io.ReadFull(l.In, got); err != nil || string(got) != ourHello {
+		l.T.Errorf("got hello %q, %v", got, err)
 	}
 }
 
@@ -165,7 +104,7 @@ func (l *line) raw(s string) {
 			n = min(l.size, n)
 		}
 		if _, err := l.Write([]byte(s[:n])); err != nil {
-			l.t.Logf("peer: %v", err)
+			l.T.Logf("peer: %v", err)
 			return
 		}
 		s = s[n:]
@@ -194,7 +133,7 @@ func (l *line) message() string {
 	if !l.chunked {
 		var b strings.Builder
 		for !strings.HasSuffix(b.String(), "]]>]]>") {
-			c, err := l.in.ReadByte()
+			c, err := l.In.ReadByte()
 			if err != nil {
 				return b.String()
 			}
@@ -204,8 +143,8 @@ func (l *line) message() string {
 	}
 	var b strings.Builder
 	for {
-		nl, err := l.in.ReadString('\n')
-		header, _ := l.in.ReadString('\n')
+		nl, err := l.In.ReadString('\n')
+		header, _ := l.In.ReadString('\n')
 		if err != nil || nl != "\n" || !strings.HasPrefix(header, "#") {
 			return b.String()
 		}
@@ -214,10 +153,10 @@ func (l *line) message() string {
 		}
 		n, err := strconv.Atoi(strings.Trim(header, "#\n"))
 		if err != nil {
-			l.t.Errorf("got chunk header %q", header)
+			l.T.Errorf("got chunk header %q", header)
 		}
 		data := make([]byte, n)
-		_, _ = io.ReadFull(l.in, data)
+		_, _ = io.ReadFull(l.In, data)
 		b.Write(data)
 	}
 }
@@ -232,7 +171,7 @@ func (l *line) next() string {
 	}
 	sub := envelope.FindStringSubmatch(m)
 	if sub == nil {
-		l.t.Errorf("got message %q", m)
+		l.T.Errorf("got message %q", m)
 		return ""
 	}
 	l.id = sub[1]
@@ -242,7 +181,7 @@ func (l *line) next() string {
 // expect reads one operation and compares it.
 func (l *line) expect(want string) {
 	if got := l.next(); got != want {
-		l.t.Errorf("got operation %q,\nwant %q", got, want)
+		l.T.Errorf("got operation %q,\nwant %q", got, want)
 	}
 }
 
@@ -257,14 +196,6 @@ func replyTo(id, body string) string {
 func (l *line) ask(want, body string) {
 	l.expect(want)
 	l.raw(l.reply(body))
-}
-
-// idle lets a session see what the device does while nothing is asked: its own
-// goroutine begins to read a moment after the last request. The time is that of
-// the bubble.
-func idle() {
-	time.Sleep(30 * time.Millisecond)
-	synctest.Wait()
 }
 
 const ok = "<ok/>"
@@ -297,12 +228,4 @@ func edits(container, content string) string {
 	return `<edit-config><target><running/></target><config><` + container +
 		` xmlns="http://www.polatis.com/yang/optical-switch" xmlns:nc="urn:ietf:params:xml:ns:netconf:base:1.0">` +
 		content + `</` + container + `></config></edit-config>`
-}
-
-// is reports whether err matches target, where nil matches only nil.
-func is(err, target error) bool {
-	if target == nil {
-		return err == nil
-	}
-	return errors.Is(err, target)
 }

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ocslab/ocslab/drivers/internal/drivertest"
 	"github.com/ocslab/ocslab/drivers/netconfswitch"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/wire/netconf"
@@ -21,15 +22,6 @@ import (
 var ctx = context.Background()
 
 var readMap = asks("cross-connects", "")
-
-func mustMap(t testing.TB, s string) ocs.Map {
-	t.Helper()
-	m, err := ocs.ParseMap(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
 
 // run runs a test in a bubble.
 func run(t *testing.T, scripts []func(*line), f func(t *testing.T, sw *netconfswitch.Switch)) {
@@ -41,7 +33,7 @@ func run(t *testing.T, scripts []func(*line), f func(t *testing.T, sw *netconfsw
 		if err := sw.Close(); err != nil {
 			t.Error(err)
 		}
-		p.finish()
+		p.Finish()
 	})
 }
 
@@ -186,7 +178,7 @@ func TestBadHello(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := newPeer(t, func(l *line) {
 					tc.script(l)
-					_, _ = io.Copy(io.Discard, l.in)
+					_, _ = io.Copy(io.Discard, l.In)
 				})
 				cfg := p.config()
 				cfg.MaxMessage = 1 << 20
@@ -195,7 +187,7 @@ func TestBadHello(t *testing.T) {
 				if sw != nil || !errors.As(err, &op) || tc.want != nil && !errors.Is(err, tc.want) || !strings.Contains(err.Error(), tc.text) {
 					t.Errorf("got %v, %v", sw, err)
 				}
-				p.finish()
+				p.Finish()
 			})
 		})
 	}
@@ -267,7 +259,7 @@ func TestFirstRequest(t *testing.T) {
 					if err == nil || tc.want != nil && !errors.Is(err, tc.want) || !strings.Contains(err.Error(), tc.text) {
 						t.Errorf("got %v", err)
 					}
-					p.finish()
+					p.Finish()
 					return
 				}
 				if err != nil {
@@ -280,7 +272,7 @@ func TestFirstRequest(t *testing.T) {
 					t.Errorf("got %v, %v", m, err)
 				}
 				sw.Close()
-				p.finish()
+				p.Finish()
 			})
 		})
 	}
@@ -379,7 +371,7 @@ func TestFirstByte(t *testing.T) {
 		l.raw(all[40:])
 	}), func(t *testing.T, sw *netconfswitch.Switch) {
 		begun := time.Now()
-		r, err := sw.Apply(ctx, ocs.Change{Add: mustMap(t, "1>33")})
+		r, err := sw.Apply(ctx, ocs.Change{Add: drivertest.Map(t, "1>33")})
 		if err != nil || r.FirstByte.Sub(begun) != 3*time.Millisecond || r.Acked.Sub(begun) != 3*time.Millisecond {
 			t.Errorf("got %+v, %v", r, err)
 		}
@@ -406,7 +398,7 @@ func TestGivenUp(t *testing.T) {
 			if m, err := sw.CrossConnects(ctx); err != nil || m.Len() != 0 {
 				t.Errorf("got %v, %v", m, err)
 			}
-			idle()
+			drivertest.Idle()
 		}
 		if _, err := sw.CrossConnects(short); !errors.Is(err, cause) {
 			t.Errorf("got %v", err)
@@ -500,7 +492,7 @@ func TestBroken(t *testing.T) {
 				l.hello()
 				l.next()
 				tc.send(l)
-				_, _ = io.Copy(io.Discard, l.in)
+				_, _ = io.Copy(io.Discard, l.In)
 			}
 			check := func(t *testing.T, err error) {
 				t.Helper()
@@ -518,7 +510,7 @@ func TestBroken(t *testing.T) {
 				}
 			})
 			run(t, one(broken), func(t *testing.T, sw *netconfswitch.Switch) {
-				_, err := sw.Apply(ctx, ocs.Change{Add: mustMap(t, "1>33")})
+				_, err := sw.Apply(ctx, ocs.Change{Add: drivertest.Map(t, "1>33")})
 				check(t, err)
 			})
 			run(t, []func(*line){broken, broken}, func(t *testing.T, sw *netconfswitch.Switch) {
@@ -546,8 +538,8 @@ func TestIdleEnd(t *testing.T) {
 			l.ask(edits("cross-connects", `<pair nc:operation="merge"><ingress>1</ingress><egress>33</egress></pair>`), ok)
 		},
 	}, func(t *testing.T, sw *netconfswitch.Switch) {
-		idle()
-		if r, err := sw.Apply(ctx, ocs.Change{Add: mustMap(t, "1>33")}); err != nil || r.Requests != 1 {
+		drivertest.Idle()
+		if r, err := sw.Apply(ctx, ocs.Change{Add: drivertest.Map(t, "1>33")}); err != nil || r.Requests != 1 {
 			t.Errorf("got %+v, %v", r, err)
 		}
 	})
@@ -586,7 +578,7 @@ func TestClose(t *testing.T) {
 		if _, err := sw.Identify(ctx); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("got %v", err)
 		}
-		p.finish()
+		p.Finish()
 	})
 }
 
@@ -602,7 +594,7 @@ func TestPeerThatDoesNotRead(t *testing.T) {
 				}
 				time.Sleep(time.Minute)
 				l.Close()
-				_, _ = io.Copy(io.Discard, l.in)
+				_, _ = io.Copy(io.Discard, l.In)
 			}
 			scripts := one(block)
 			if part {
@@ -616,12 +608,12 @@ func TestPeerThatDoesNotRead(t *testing.T) {
 			if _, err := sw.CrossConnects(short); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) > time.Second+50*time.Millisecond {
 				t.Errorf("got %v after %v", err, time.Since(begun))
 			}
-			r, err := sw.Apply(ctx, ocs.Change{Add: mustMap(t, "1>33")})
+			r, err := sw.Apply(ctx, ocs.Change{Add: drivertest.Map(t, "1>33")})
 			if !errors.Is(err, context.DeadlineExceeded) || part != (r.Requests == 1) || !strings.Contains(err.Error(), "not sent") {
 				t.Errorf("got %+v, %v", r, err)
 			}
 			sw.Close()
-			p.finish()
+			p.Finish()
 		})
 	}
 }
@@ -653,7 +645,7 @@ func TestErrors(t *testing.T) {
 				l.next()
 				l.raw(l.reply(tc.reply))
 			}), func(t *testing.T, sw *netconfswitch.Switch) {
-				r, err := sw.Apply(ctx, ocs.Change{Add: mustMap(t, "1>33")})
+				r, err := sw.Apply(ctx, ocs.Change{Add: drivertest.Map(t, "1>33")})
 				if r.Requests != 1 || err == nil || !strings.Contains(err.Error()+errReply(err), tc.text) || strings.Contains(err.Error()+errReply(err), "hunter2") {
 					t.Errorf("got %+v, %v", r, err)
 				}
@@ -751,7 +743,7 @@ func TestTrace(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		sw.Close()
-		p.finish()
+		p.Finish()
 		if !strings.HasPrefix(sent.String(), ourHello+"\n#") || strings.Count(sent.String(), "\n##\n") != 5 {
 			t.Errorf("sent %q", sent.String())
 		}

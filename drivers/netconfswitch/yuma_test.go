@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ocslab/ocslab/drivers/internal/drivertest"
 	"github.com/ocslab/ocslab/drivers/transport"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/wire/netconf"
@@ -143,7 +144,7 @@ func TestYuma(t *testing.T) {
 	y := startYuma(t)
 	sw := openOn(t, y)
 	for _, text := range []string{"1>33,2>34,3>35", "1>34,2>33", "2>34", "", "5>37"} {
-		want := mustMap(t, text)
+		want := drivertest.Map(t, text)
 		have, err := sw.CrossConnects(ctx)
 		if err != nil {
 			t.Fatal(err)
@@ -155,7 +156,7 @@ func TestYuma(t *testing.T) {
 			t.Errorf("got %v, %v, want %v", got, err, want)
 		}
 	}
-	if _, err := sw.Apply(ctx, ocs.Change{Remove: mustMap(t, "9>40")}); err != nil {
+	if _, err := sw.Apply(ctx, ocs.Change{Remove: drivertest.Map(t, "9>40")}); err != nil {
 		t.Errorf("what is not there: %v", err)
 	}
 
@@ -203,7 +204,7 @@ func TestYumaNotifies(t *testing.T) {
 	events, ended := make(chan ocs.Event, 100), make(chan error, 1)
 	go func() { ended <- sw.Notify(listening, func(e ocs.Event) { events <- e }) }()
 	for heard := false; !heard; {
-		for _, c := range []ocs.Change{{Add: mustMap(t, "1>33")}, {Remove: mustMap(t, "1>33")}} {
+		for _, c := range []ocs.Change{{Add: drivertest.Map(t, "1>33")}, {Remove: drivertest.Map(t, "1>33")}} {
 			if _, err := other.Apply(ctx, c); err != nil {
 				t.Fatal(err)
 			}

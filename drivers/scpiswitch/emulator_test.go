@@ -13,9 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/ocslab/ocslab/drivers/conformance"
+	"github.com/ocslab/ocslab/drivers/internal/drivertest"
 	"github.com/ocslab/ocslab/drivers/scpiswitch"
 	"github.com/ocslab/ocslab/drivers/transport"
 	"github.com/ocslab/ocslab/emulator"
@@ -49,18 +48,7 @@ func instant(p *emulator.Personality) {
 func serve(tb testing.TB, model string, adjust func(*emulator.Personality)) (*scpiserver.Server, string) {
 	tb.Helper()
 	srv := newServer(tb, model, adjust)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	served := make(chan error, 1)
-	go func() { served <- srv.Serve(tb.Context(), l) }()
-	tb.Cleanup(func() {
-		if err := <-served; err != nil {
-			tb.Error(err)
-		}
-	})
-	return srv, l.Addr().String()
+	return srv, drivertest.Listen(tb, srv.Serve)
 }
 
 func openTCP(tb testing.TB, addr string) *scpiswitch.Switch {
@@ -95,7 +83,7 @@ func testEverything(t *testing.T, dev *emulator.Device, sw *scpiswitch.Switch) {
 	if err != nil || r.Receipt.Requests != 1 || !r.After.Equal(want) {
 		t.Errorf("got %+v, %v", r, err)
 	}
-	if _, err := sw.Apply(ctx, ocs.Change{Add: mustMap(t, "9999>10000")}); !errors.Is(err, ocs.ErrPort) || !errors.Is(err, ocs.ErrDenied) {
+	if _, err := sw.Apply(ctx, ocs.Change{Add: drivertest.Map(t, "9999>10000")}); !errors.Is(err, ocs.ErrPort) || !errors.Is(err, ocs.ErrDenied) {
 		t.Errorf("port 9999: got %v", err)
 	}
 	wanted := map[ocs.Port]bool{}
@@ -213,7 +201,7 @@ func TestSingleSided(t *testing.T) {
 	srv, addr := serve(t, "single-sided-48xCC", instant)
 	sw := openTCP(t, addr)
 	for _, s := range []string{"1>2,3>4", "2>1,4>48", "48>2"} {
-		want := mustMap(t, s)
+		want := drivertest.Map(t, s)
 		if r, err := ocs.Reconcile(t.Context(), sw, want, ocs.Overwrite); err != nil || !r.After.Equal(want) || !srv.Device.CrossConnects().Equal(want) {
 			t.Errorf("%s: got %+v, %v", s, r, err)
 		}
@@ -223,8 +211,7 @@ func TestSingleSided(t *testing.T) {
 // TestEmulatorProperty: after Apply of Diff(a, b) the device holds b, and the
 // driver says so, whether the device takes over busy ports or denies them.
 func TestEmulatorProperty(t *testing.T) {
-	const n = 32
-	for _, busy := range []emulator.BusyMode{emulator.Takeover, emulator.Deny} {
+	for busy, most := range map[emulator.BusyMode]int{emulator.Takeover: 2, emulator.Deny: 4} {
 		srv, addr := serve(t, "polatis-6000-32x32", func(p *emulator.Personality) {
 			instant(p)
 			p.Control.Busy = busy
@@ -232,27 +219,7 @@ func TestEmulatorProperty(t *testing.T) {
 				p.SCPI.NoBlank, p.SCPI.CROnly, p.SCPI.TerseErrors = true, true, true
 			}
 		})
-		sw := openTCP(t, addr)
-		have := ocs.Map{}
-		rapid.Check(t, func(rt *rapid.T) {
-			want := matchings(n).Draw(rt, "map")
-			change := ocs.Diff(have, want)
-			r, err := sw.Apply(t.Context(), change)
-			have = srv.Device.CrossConnects()
-			most := 2
-			if busy == emulator.Deny {
-				most = 4
-			}
-			if err != nil || r.Requests > most || r.Requests == 0 != change.Empty() {
-				rt.Fatalf("got %d requests, %v", r.Requests, err)
-			}
-			if !have.Equal(want) {
-				rt.Fatalf("the device holds %v, want %v", have, want)
-			}
-			if said, err := sw.CrossConnects(t.Context()); err != nil || !said.Equal(want) {
-				rt.Fatalf("the device says %v, %v, want %v", said, err, want)
-			}
-		})
+		drivertest.Property(t, openTCP(t, addr), srv.Device, drivertest.Matchings(32), most)
 	}
 }
 
@@ -300,7 +267,7 @@ func TestAcknowledgement(t *testing.T) {
 		talkTo(t, func(p *emulator.Personality) {
 			p.Switching = emulator.Switching{Single: 50 * time.Millisecond, Bulk: 50 * time.Millisecond, Ack: ack}
 		}, nil, func(t *testing.T, _ *scpiserver.Server, sw *scpiswitch.Switch) {
-			r, err := sw.Apply(t.Context(), ocs.Change{Add: mustMap(t, "1>33")})
+			r, err := sw.Apply(t.Context(), ocs.Change{Add: drivertest.Map(t, "1>33")})
 			want := map[emulator.AckMode]time.Duration{emulator.AckAfter: 50 * time.Millisecond}[ack]
 			if err != nil || r.Acked.Sub(r.Sent) != want || r.FirstByte.Sub(r.Sent) != want {
 				t.Errorf("%s: acknowledged after %v, %v", ack, r.Acked.Sub(r.Sent), err)
@@ -319,7 +286,7 @@ func TestOldFirmware(t *testing.T) {
 	}
 	talkTo(t, old, func(c *scpiswitch.Config) { c.Gap = gap }, func(t *testing.T, _ *scpiserver.Server, sw *scpiswitch.Switch) {
 		for _, s := range []string{"1>33,2>34", "1>34", "3>33,1>35"} {
-			if r, err := ocs.Reconcile(t.Context(), sw, mustMap(t, s), ocs.Overwrite); err != nil {
+			if r, err := ocs.Reconcile(t.Context(), sw, drivertest.Map(t, s), ocs.Overwrite); err != nil {
 				t.Errorf("got %+v, %v", r, err)
 			}
 		}
@@ -355,7 +322,7 @@ func TestSharedErrors(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		c := ocs.Change{Add: mustMap(t, "1>33")}
+		c := ocs.Change{Add: drivertest.Map(t, "1>33")}
 		spoil()
 		time.Sleep(time.Second)
 		if _, err := sw.Apply(t.Context(), c); err != nil {
@@ -402,12 +369,12 @@ func TestEmulatedFaults(t *testing.T) {
 		kind emulator.FaultKind
 		want []error // of the calls
 	}{
-		{emulator.FaultDeny, []error{ocs.ErrDenied, errAny, silence, ocs.ErrDenied, ocs.ErrDenied, ocs.ErrDenied, ocs.ErrDenied, ocs.ErrDenied}},
+		{emulator.FaultDeny, []error{ocs.ErrDenied, drivertest.ErrAny, silence, ocs.ErrDenied, ocs.ErrDenied, ocs.ErrDenied, ocs.ErrDenied, ocs.ErrDenied}},
 		// A command that is lost leaves no trace: only what is read back shows it.
 		{emulator.FaultLose, []error{nil, silence, silence, silence, silence, silence, ocs.ErrVerify, ocs.ErrVerify}},
 		{emulator.FaultHang, []error{nil, silence, silence, silence, silence, silence, nil, nil}},
-		{emulator.FaultClose, []error{io.EOF, errAny, hangUp, nil, nil, nil, io.EOF, io.EOF}}, // reads are repeated
-		{emulator.FaultFlood, []error{errTooLong, errTooLong, errTooLong, nil, nil, nil, errTooLong, errTooLong}},
+		{emulator.FaultClose, []error{io.EOF, drivertest.ErrAny, hangUp, nil, nil, nil, io.EOF, io.EOF}}, // reads are repeated
+		{emulator.FaultFlood, []error{drivertest.ErrTooLong, drivertest.ErrTooLong, drivertest.ErrTooLong, nil, nil, nil, drivertest.ErrTooLong, drivertest.ErrTooLong}},
 		{emulator.FaultTwice, make([]error, 8)},
 		{emulator.FaultShred, make([]error, 8)},
 	} {

@@ -2,7 +2,6 @@ package scpiswitch_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -14,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ocslab/ocslab/drivers/internal/drivertest"
 	"github.com/ocslab/ocslab/drivers/scpiswitch"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/wire/scpi"
@@ -34,11 +34,11 @@ var change = ocs.Change{Add: ocs.MustMap(ocs.CrossConnect{Ingress: 1, Egress: 17
 var methods = []method{
 	{"Identify", []string{"*IDN?", ":OXC:SWIT:SIZE?"}, true, false, func(ctx context.Context, sw *scpiswitch.Switch) error {
 		id, err := sw.Identify(ctx)
-		return wrong(err, id.Serial == "100123" && id.Geometry == ocs.TwoSided(16, 16) && id.Vendor == "Polatis" && id.Firmware == "6.7", id)
+		return drivertest.Checked(err, id.Serial == "100123" && id.Geometry == ocs.TwoSided(16, 16) && id.Vendor == "Polatis" && id.Firmware == "6.7", id)
 	}},
 	{"CrossConnects", []string{":OXC:SWIT:CONN:STAT?"}, true, false, func(ctx context.Context, sw *scpiswitch.Switch) error {
 		m, err := sw.CrossConnects(ctx)
-		return wrong(err, m.String() == "1>17,2>18", m)
+		return drivertest.Checked(err, m.String() == "1>17,2>18", m)
 	}},
 	{"Apply", []string{":OXC:SWIT:CONN:ADD"}, false, true, func(ctx context.Context, sw *scpiswitch.Switch) error {
 		r, err := sw.Apply(ctx, change)
@@ -49,18 +49,18 @@ var methods = []method{
 	}},
 	{"Power", []string{":PMON:POW?"}, true, true, func(ctx context.Context, sw *scpiswitch.Switch) error {
 		r, err := sw.Power(ctx, 1, 17)
-		return wrong(err, r.Ports[1] == -12.05 && len(r.Ports) == 2 && !r.Latest.Before(r.Earliest), r)
+		return drivertest.Checked(err, r.Ports[1] == -12.05 && len(r.Ports) == 2 && !r.Latest.Before(r.Earliest), r)
 	}},
 	{"Shutters", []string{":OXC:SWIT:PORT:STAT?"}, true, true, func(ctx context.Context, sw *scpiswitch.Switch) error {
 		m, err := sw.Shutters(ctx)
-		return wrong(err, m[1] && !m[2] && len(m) == 2, m)
+		return drivertest.Checked(err, m[1] && !m[2] && len(m) == 2, m)
 	}},
 	{"SetShutters", []string{":OXC:SWIT:PORT:DIS"}, false, true, func(ctx context.Context, sw *scpiswitch.Switch) error {
 		return sw.SetShutters(ctx, true, 1)
 	}},
 	{"BootMode", []string{":OXC:BOOT:MODE?"}, true, false, func(ctx context.Context, sw *scpiswitch.Switch) error {
 		m, err := sw.BootMode(ctx)
-		return wrong(err, m == ocs.BootDark, m)
+		return drivertest.Checked(err, m == ocs.BootDark, m)
 	}},
 	{"SetBootMode", []string{":OXC:BOOT:MODE"}, false, false, func(ctx context.Context, sw *scpiswitch.Switch) error {
 		return sw.SetBootMode(ctx, ocs.BootRestore)
@@ -68,13 +68,6 @@ var methods = []method{
 	{"Restart", []string{"*RST"}, false, false, func(ctx context.Context, sw *scpiswitch.Switch) error {
 		return sw.Restart(ctx)
 	}},
-}
-
-func wrong(err error, ok bool, got any) error {
-	if err == nil && !ok {
-		return fmt.Errorf("wrong result %v", got)
-	}
-	return err
 }
 
 // device answers every line like a healthy one, but for what strike does.
@@ -89,9 +82,7 @@ type device struct {
 
 func newDevice(t testing.TB) *device {
 	d := &device{peer: newPeer(t), boot: "DARK"}
-	for range 8 {
-		d.scripts = append(d.scripts, d.serve)
-	}
+	d.Add(8, d.serve)
 	return d
 }
 
@@ -116,7 +107,7 @@ func (d *device) serve(l *line) {
 // reply sends what a healthy device says, in one piece.
 func (d *device) reply(l *line, head, rest string) {
 	if reply := d.healthy(head, rest); reply != "" {
-		l.send(reply + "\r\n")
+		l.Send(reply + "\r\n")
 	}
 }
 
@@ -161,8 +152,6 @@ func (d *device) set(heads []string, strike func(*line, *device) bool) {
 	d.heads, d.strike = heads, strike
 }
 
-var errEnough = errors.New("somebody pressed the key")
-
 // fault is what goes wrong with a line.
 type fault struct {
 	name   string
@@ -174,7 +163,15 @@ type fault struct {
 	closed bool // the Switch is closed afterwards
 }
 
-func always(err error) func(method) error { return func(method) error { return err } }
+// giveUp ends the call with an error after a time.
+func giveUp(after time.Duration, why error) func(*scpiswitch.Switch, *device, context.CancelCauseFunc) {
+	return func(_ *scpiswitch.Switch, _ *device, cancel context.CancelCauseFunc) {
+		time.Sleep(after)
+		cancel(why)
+	}
+}
+
+var always = drivertest.Always[method]
 
 // queue makes the device refuse.
 func queue(errs ...string) func(*line, *device) bool {
@@ -186,7 +183,7 @@ func queue(errs ...string) func(*line, *device) bool {
 
 func say(s string) func(*line, *device) bool {
 	return func(l *line, _ *device) bool {
-		l.send(s)
+		l.Send(s)
 		return true
 	}
 }
@@ -212,24 +209,18 @@ var faults = []fault{
 	{name: "odd error", strike: func(l *line, d *device) bool {
 		d.errs = append(d.errs, `7,"a"x`)
 		return true
-	}, want: always(errAny), reply: `7,"a"x`},
+	}, want: always(drivertest.ErrAny), reply: `7,"a"x`},
 	{name: "hang until deadline", strike: mute, want: always(context.DeadlineExceeded), takes: 3 * time.Second,
-		during: func(_ *scpiswitch.Switch, _ *device, cancel context.CancelCauseFunc) {
-			time.Sleep(3 * time.Second)
-			cancel(context.DeadlineExceeded)
-		}},
-	{name: "hang until cancelled", strike: mute, want: always(errEnough), takes: time.Second,
-		during: func(_ *scpiswitch.Switch, _ *device, cancel context.CancelCauseFunc) {
-			time.Sleep(time.Second)
-			cancel(errEnough)
-		}},
+		during: giveUp(3*time.Second, context.DeadlineExceeded)},
+	{name: "hang until cancelled", strike: mute, want: always(drivertest.ErrEnough), takes: time.Second,
+		during: giveUp(time.Second, drivertest.ErrEnough)},
 	{name: "hang for ever", strike: mute, want: always(context.DeadlineExceeded), takes: scpiswitch.DefaultTimeout},
 	{name: "hang in mid-reply", strike: func(l *line, d *device) bool {
-		l.send("(@1,2")
+		l.Send("(@1,2")
 		return mute(l, d)
 	}, want: always(context.DeadlineExceeded), reply: "(@1,2", takes: scpiswitch.DefaultTimeout},
 	{name: "close in mid-reply", strike: func(l *line, _ *device) bool {
-		l.send("(@1,2")
+		l.Send("(@1,2")
 		l.Close()
 		return false
 	}, want: always(io.ErrUnexpectedEOF), reply: "(@1,2"},
@@ -246,7 +237,7 @@ var faults = []fault{
 		}
 		l.Close()
 		return false
-	}, want: always(errTooLong), reply: "0123456789"},
+	}, want: always(drivertest.ErrTooLong), reply: "0123456789"},
 	{name: "repeats itself for ever", strike: func(l *line, _ *device) bool {
 		for {
 			if _, err := l.Write([]byte(fine)); err != nil {
@@ -254,7 +245,7 @@ var faults = []fault{
 				return false
 			}
 		}
-	}, want: always(errAny), reply: "No error"},
+	}, want: always(drivertest.ErrAny), reply: "No error"},
 	{name: "blank lines for ever", strike: func(l *line, _ *device) bool {
 		for {
 			if _, err := l.Write([]byte("\r\n\r\n")); err != nil {
@@ -262,8 +253,8 @@ var faults = []fault{
 				return false
 			}
 		}
-	}, want: always(errAny)},
-	{name: "garbage", strike: say("\x00\xff\r\n\x1b[2J;\r\n(\r\n"), want: always(errAny), reply: "\xff"},
+	}, want: always(drivertest.ErrAny)},
+	{name: "garbage", strike: say("\x00\xff\r\n\x1b[2J;\r\n(\r\n"), want: always(drivertest.ErrAny), reply: "\xff"},
 	{name: "reply and hang up", strike: func(l *line, d *device) bool {
 		return false // see below: all but this is healthy
 	}, want: always(nil)},
@@ -276,9 +267,7 @@ var faults = []fault{
 		}
 		return io.EOF
 	}, during: func(_ *scpiswitch.Switch, d *device, _ context.CancelCauseFunc) {
-		d.peer.mu.Lock()
-		defer d.peer.mu.Unlock()
-		d.scripts = slices.Insert(d.scripts, d.dials, nil)
+		d.RefuseNext()
 	}},
 	{name: "Close during the call", strike: mute, want: always(net.ErrClosed), takes: time.Second, closed: true,
 		during: func(sw *scpiswitch.Switch, _ *device, _ context.CancelCauseFunc) {
@@ -287,22 +276,8 @@ var faults = []fault{
 		}},
 }
 
-// errAny matches any error, errTooLong a *scpi.TooLongError.
-var (
-	errAny     = errors.New("any")
-	errTooLong = errors.New("too long")
-)
-
-func matches(err, want error) bool {
-	var long *scpi.TooLongError
-	switch {
-	case is(want, errAny):
-		return err != nil
-	case is(want, errTooLong):
-		return errors.As(err, &long)
-	}
-	return is(err, want)
-}
+// matches is drivertest.Matches where ErrTooLong is a *scpi.TooLongError.
+func matches(err, want error) bool { return drivertest.Matches[*scpi.TooLongError](err, want) }
 
 // TestFaults is every method under every fault: the class of the error, what it
 // says, how soon it comes, and that the next call works.
@@ -330,62 +305,23 @@ func testFault(t *testing.T, f fault, m method) {
 	if f.name == "reply and hang up" {
 		d.set([]string{":SYST:ERR?"}, func(l *line, d *device) bool {
 			d.set(nil, nil)
-			l.send(fine)
+			l.Send(fine)
 			l.Close()
 			return false
 		})
 	} else {
 		d.set(m.heads, f.strike)
 	}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	defer cancel(nil)
+	var during func(context.CancelCauseFunc)
 	if f.during != nil {
-		go f.during(sw, d, cancel)
-		if f.name == "refused when connecting again" {
-			synctest.Wait()
-		}
+		during = func(cancel context.CancelCauseFunc) { f.during(sw, d, cancel) }
 	}
-	begun := time.Now()
-	err = m.call(ctx, sw)
-	took := time.Since(begun)
-
 	want := f.want(m)
-	if !matches(err, want) {
-		t.Errorf("got error %v, want one that matches %v", err, want)
-	}
-	if took > f.takes {
-		t.Errorf("took %v, want at most %v", took, f.takes)
-	}
-	if err != nil {
-		text := err.Error()
-		if !strings.HasPrefix(text, "rail0: ") || strings.ContainsAny(text, "\r\n") || len(text) > 1000 {
-			t.Errorf("not one sentence that begins with the device: %q", text)
-		}
-		var op *ocs.OpError
-		if !errors.As(err, &op) || op.Device != "rail0" {
-			t.Errorf("%T is not an *ocs.OpError", err)
-		} else if !strings.Contains(op.Reply, f.reply) {
-			t.Errorf("got reply %q, want %q", op.Reply, f.reply)
-		}
-	}
-
-	d.set(nil, nil)
-	again := m.call(t.Context(), sw)
-	switch {
-	case f.closed:
-		if !errors.Is(again, net.ErrClosed) {
-			t.Errorf("after Close: got %v", again)
-		}
-	case f.name == "refused when connecting again" && !m.read:
-		if !errors.Is(again, syscall.ECONNREFUSED) {
-			t.Errorf("while refused: got %v", again)
-		}
-		if err := m.call(t.Context(), sw); err != nil {
-			t.Errorf("afterwards: %v", err)
-		}
-	case again != nil:
-		t.Errorf("afterwards: %v", again)
-	}
+	_ = drivertest.Outcome{
+		Matches: func(err error) bool { return matches(err, want) },
+		Want:    want, Reply: f.reply, Takes: f.takes, Closed: f.closed,
+		Refused: f.name == "refused when connecting again" && !m.read,
+	}.Check(t, func(ctx context.Context) error { return m.call(ctx, sw) }, during, func() { d.set(nil, nil) })
 	sw.Close()
-	d.running.Wait()
+	d.Wait()
 }

@@ -1,101 +1,37 @@
 package scpiswitch_test
 
 import (
-	"bufio"
 	"context"
-	"errors"
-	"fmt"
-	"net"
 	"os"
-	"runtime"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"testing/synctest"
-	"time"
 
+	"github.com/ocslab/ocslab/drivers/internal/drivertest"
 	"github.com/ocslab/ocslab/drivers/scpiswitch"
 	"github.com/ocslab/ocslab/drivers/transport"
-	"github.com/ocslab/ocslab/ocs"
 )
 
 // TestMain checks that no goroutine of the driver outlives its Switch.
-func TestMain(m *testing.M) {
-	code := m.Run()
-	stacks := make([]byte, 1<<20)
-	for deadline := time.Now().Add(2 * time.Second); code == 0; time.Sleep(10 * time.Millisecond) {
-		all := string(stacks[:runtime.Stack(stacks, true)])
-		if !strings.Contains(all, "scpiswitch.(*") {
-			break
-		}
-		if time.Now().After(deadline) {
-			fmt.Fprintln(os.Stderr, "goroutines are left:\n"+all)
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(drivertest.Main(m, "scpiswitch.(*")) }
 
-// peer is the device at the far end of in-memory connections. Each Dial runs
-// the next of its scripts; one that is nil refuses the connection. It fails the
-// test on traffic that no script asks for, and on scripts that have not run.
+// peer is the device at the far end of in-memory connections.
 type peer struct {
-	t       testing.TB
-	mu      sync.Mutex // guards scripts and dials
-	scripts []func(*line)
-	dials   int
-	running sync.WaitGroup
+	*drivertest.Peer[*line]
+	t testing.TB
 }
 
 func newPeer(t testing.TB, scripts ...func(*line)) *peer {
-	return &peer{t: t, scripts: scripts}
+	return &peer{drivertest.NewPeer(t, func(l drivertest.Line) *line { return &line{Line: l} }, scripts...), t}
 }
 
-func (p *peer) Dial(ctx context.Context) (transport.Conn, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.dials++; p.dials > len(p.scripts) {
-		p.t.Errorf("dialed %d times, want %d", p.dials, len(p.scripts))
-		return nil, syscall.ECONNREFUSED
-	}
-	script := p.scripts[p.dials-1]
-	if script == nil {
-		return nil, &net.OpError{Op: "dial", Net: "pipe", Err: syscall.ECONNREFUSED}
-	}
-	near, far := net.Pipe()
-	p.running.Go(func() {
-		defer far.Close()
-		l := &line{t: p.t, Conn: far, in: bufio.NewReader(far)}
-		script(l)
-		if extra := l.next(); extra != "" && !l.closed {
-			p.t.Errorf("not expected: %q", extra)
-		}
-	})
-	return near, nil
-}
-
-func (p *peer) String() string { return "in memory" }
-
-// finish waits until the scripts have run; the Switch must be closed.
-func (p *peer) finish() {
-	p.t.Helper()
-	p.running.Wait()
-	if p.dials < len(p.scripts) {
-		p.t.Errorf("dialed %d times, want %d", p.dials, len(p.scripts))
-	}
-}
+func (p *peer) Dial(ctx context.Context) (transport.Conn, error) { return p.Connect(ctx) }
 
 func (p *peer) config() scpiswitch.Config { return scpiswitch.Config{Dialer: p, Device: "rail0"} }
 
 // line is one connection as the device sees it.
 type line struct {
-	t testing.TB
-	net.Conn
-	in     *bufio.Reader
+	drivertest.Line
 	closed bool
 }
 
@@ -105,18 +41,27 @@ func (l *line) Close() error {
 	return l.Conn.Close()
 }
 
+// Rest is what comes after the script, unless that has hung up.
+func (l *line) Rest() string {
+	rest := l.next()
+	if l.closed {
+		return ""
+	}
+	return rest
+}
+
 // next returns the next line without its end, "" at the end. Empty lines mean
 // nothing to a device.
 func (l *line) next() string {
-	s, err := l.in.ReadString('\n')
+	s, err := l.In.ReadString('\n')
 	for s == "\r\n" {
-		s, err = l.in.ReadString('\n')
+		s, err = l.In.ReadString('\n')
 	}
 	if err != nil {
 		return s
 	}
 	if !strings.HasSuffix(s, "\r\n") {
-		l.t.Errorf("%q does not end with CR LF", s)
+		l.T.Errorf("%q does not end with CR LF", s)
 	}
 	return strings.TrimSuffix(s, "\r\n")
 }
@@ -125,14 +70,8 @@ func (l *line) next() string {
 func (l *line) expect(want ...string) {
 	for _, w := range want {
 		if got := l.next(); got != w {
-			l.t.Errorf("got %q, want %q", got, w)
+			l.T.Errorf("got %q, want %q", got, w)
 		}
-	}
-}
-
-func (l *line) send(s string) {
-	if _, err := l.Write([]byte(s)); err != nil {
-		l.t.Logf("peer: %v", err)
 	}
 }
 
@@ -142,14 +81,14 @@ const fine = "0, \"No error\"\r\n"
 // empty serves a query of the error queue, as sessions begin with.
 func (l *line) empty() {
 	l.expect(":SYST:ERR?")
-	l.send(fine)
+	l.Send(fine)
 }
 
 // ask serves a query.
 func (l *line) ask(query, reply string) {
 	l.expect(query, ":SYST:ERR?")
-	l.send(reply + "\r\n")
-	l.send(fine)
+	l.Send(reply + "\r\n")
+	l.Send(fine)
 }
 
 // fail serves a query that gives errors instead of a reply.
@@ -157,7 +96,7 @@ func (l *line) fail(query string, errs ...string) {
 	l.expect(query)
 	for _, e := range errs {
 		l.expect(":SYST:ERR?")
-		l.send(e + "\r\n")
+		l.Send(e + "\r\n")
 	}
 	l.empty()
 }
@@ -165,14 +104,14 @@ func (l *line) fail(query string, errs ...string) {
 // change serves a command that has no reply.
 func (l *line) change(command string) {
 	l.expect(command, "*OPC?", ":SYST:ERR?")
-	l.send("1\r\n")
-	l.send(fine)
+	l.Send("1\r\n")
+	l.Send(fine)
 }
 
 // refuse serves a command that gives an error.
 func (l *line) refuse(command, err string) {
 	l.expect(command, "*OPC?", ":SYST:ERR?")
-	l.send("1\r\n" + err + "\r\n")
+	l.Send("1\r\n" + err + "\r\n")
 	l.empty()
 }
 
@@ -188,7 +127,7 @@ func talkWith(t *testing.T, set func(*scpiswitch.Config), client func(t *testing
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
 		for _, s := range scripts {
-			p.scripts = append(p.scripts, func(l *line) {
+			p.Add(1, func(l *line) {
 				l.empty()
 				s(l)
 			})
@@ -203,26 +142,20 @@ func talkWith(t *testing.T, set func(*scpiswitch.Config), client func(t *testing
 		}
 		client(t, sw)
 		sw.Close()
-		p.finish()
+		p.Finish()
 	})
 }
 
-func mustMap(t testing.TB, s string) ocs.Map {
-	t.Helper()
-	if s == "" {
-		return ocs.Map{}
-	}
-	m, err := ocs.ParseMap(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+// wrapped is a dialer whose connections wrap makes something else of.
+type wrapped struct {
+	transport.Dialer
+	wrap func(transport.Conn) transport.Conn
 }
 
-// is reports whether err matches target, where nil matches only nil.
-func is(err, target error) bool {
-	if target == nil {
-		return err == nil
+func (d wrapped) Dial(ctx context.Context) (transport.Conn, error) {
+	c, err := d.Dialer.Dial(ctx)
+	if err == nil {
+		c = d.wrap(c)
 	}
-	return errors.Is(err, target)
+	return c, err
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ocslab/ocslab/drivers/internal/drivertest"
 	"github.com/ocslab/ocslab/drivers/scpiswitch"
 	"github.com/ocslab/ocslab/drivers/transport"
 	"github.com/ocslab/ocslab/emulator"
@@ -37,7 +38,7 @@ func TestSerial(t *testing.T) {
 	trace := func(sent bool, p []byte) {
 		asked = asked || sent && strings.HasPrefix(string(p), readMap)
 		if asked && !sent && strings.HasPrefix(string(p), "0") {
-			giveUp(errEnough)
+			giveUp(drivertest.ErrEnough)
 		}
 	}
 	open := func(trace func(bool, []byte)) *scpiswitch.Switch {
@@ -52,10 +53,10 @@ func TestSerial(t *testing.T) {
 	sw := open(trace)
 	defer sw.Close()
 	srv.Faults.Add(emulator.Fault{Kind: emulator.FaultHang, Verb: "OXC.SWIT.CONN.STAT", Times: 1})
-	if _, err := sw.CrossConnects(reading); !errors.Is(err, errEnough) {
+	if _, err := sw.CrossConnects(reading); !errors.Is(err, drivertest.ErrEnough) {
 		t.Errorf("got %v", err)
 	}
-	want := mustMap(t, "1>33,2>34")
+	want := drivertest.Map(t, "1>33,2>34")
 	if r, err := ocs.Reconcile(ctx, sw, want, ocs.Overwrite); err != nil || !r.After.Equal(want) {
 		t.Errorf("got %+v, %v", r, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ocslab/ocslab/drivers/internal/drivertest"
 	"github.com/ocslab/ocslab/drivers/scpiswitch"
 	"github.com/ocslab/ocslab/drivers/transport"
 	"github.com/ocslab/ocslab/ocs"
@@ -31,7 +32,7 @@ func TestOpenEmptiesQueue(t *testing.T) {
 		p := newPeer(t, func(l *line) {
 			for range 3 {
 				l.expect(":SYST:ERR?")
-				l.send(foreign + "\r\n")
+				l.Send(foreign + "\r\n")
 			}
 			l.empty()
 			l.change(add)
@@ -44,7 +45,7 @@ func TestOpenEmptiesQueue(t *testing.T) {
 			t.Error(err)
 		}
 		sw.Close()
-		p.finish()
+		p.Finish()
 	})
 }
 
@@ -53,7 +54,7 @@ func TestOpenAmidReplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t, func(l *line) {
 			l.expect(":SYST:ERR?")
-			l.send("7,18)\r\n" + fine + "1\r\n" + fine)
+			l.Send("7,18)\r\n" + fine + "1\r\n" + fine)
 			l.change(add)
 		})
 		sw, err := scpiswitch.Open(t.Context(), p.config())
@@ -64,14 +65,14 @@ func TestOpenAmidReplies(t *testing.T) {
 			t.Error(err)
 		}
 		sw.Close()
-		p.finish()
+		p.Finish()
 	})
 }
 
 func TestOpenFails(t *testing.T) {
 	endless := func(l *line) {
 		for l.next() != "" {
-			l.send(foreign + "\r\n")
+			l.Send(foreign + "\r\n")
 		}
 	}
 	for _, tt := range []struct {
@@ -83,7 +84,7 @@ func TestOpenFails(t *testing.T) {
 		{"refused", nil, nil, 0},
 		{"mute", func(l *line) { mute(l, nil) }, context.DeadlineExceeded, scpiswitch.DefaultTimeout},
 		{"hangs up", func(l *line) { l.Close() }, nil, 0},
-		{"speaks something else", func(l *line) { l.next(); l.send("SSH-2.0-x\r\n"); mute(l, nil) }, context.DeadlineExceeded, scpiswitch.DefaultTimeout},
+		{"speaks something else", func(l *line) { l.next(); l.Send("SSH-2.0-x\r\n"); mute(l, nil) }, context.DeadlineExceeded, scpiswitch.DefaultTimeout},
 		{"queue without end", endless, nil, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -95,7 +96,7 @@ func TestOpenFails(t *testing.T) {
 				if !errors.As(err, &op) || op.Op != "connect" || tt.want != nil && !errors.Is(err, tt.want) || time.Since(begun) != tt.takes {
 					t.Errorf("got %v after %v", err, time.Since(begun))
 				}
-				p.running.Wait()
+				p.Wait()
 			})
 		})
 	}
@@ -112,7 +113,7 @@ func TestForeignErrorBeforeChange(t *testing.T) {
 		}
 	}, func(l *line) {
 		l.expect(":SYST:ERR?")
-		l.send(foreign + "\r\n")
+		l.Send(foreign + "\r\n")
 		l.empty()
 		l.change(add)
 	})
@@ -135,16 +136,16 @@ func TestForeignErrorDuringChange(t *testing.T) {
 	}, func(l *line) {
 		for _, errs := range [][2]string{{foreign, `-221, "Settings conflict"`}, {`-221, "Settings conflict"`, foreign}} {
 			l.expect(add, "*OPC?", ":SYST:ERR?")
-			l.send("1\r\n" + errs[0] + "\r\n")
+			l.Send("1\r\n" + errs[0] + "\r\n")
 			l.expect(":SYST:ERR?")
-			l.send(errs[1] + "\r\n")
+			l.Send(errs[1] + "\r\n")
 			l.empty()
 		}
 		l.expect(add, "*OPC?", ":SYST:ERR?")
-		l.send("1\r\n" + foreign + "\r\n")
+		l.Send("1\r\n" + foreign + "\r\n")
 		for range 9 {
 			l.expect(":SYST:ERR?")
-			l.send(foreign + "\r\n")
+			l.Send(foreign + "\r\n")
 		}
 		l.empty()
 	})
@@ -165,7 +166,7 @@ func TestForeignErrorDuringRead(t *testing.T) {
 	}, func(l *line) {
 		disturbed := func() {
 			l.expect(readMap, ":SYST:ERR?")
-			l.send("(@1),(@17)\r\n" + foreign + "\r\n")
+			l.Send("(@1),(@17)\r\n" + foreign + "\r\n")
 			l.empty()
 		}
 		disturbed()
@@ -186,7 +187,7 @@ func TestErrorAndBreak(t *testing.T) {
 		}
 	}, func(l *line) {
 		l.expect(add, "*OPC?", ":SYST:ERR?")
-		l.send("1\r\n-221, \"Settings conflict\"\r\n")
+		l.Send("1\r\n-221, \"Settings conflict\"\r\n")
 		l.expect(":SYST:ERR?")
 		l.Close()
 	})
@@ -218,10 +219,10 @@ func TestStray(t *testing.T) {
 			second := func(l *line) { l.ask(readMap, "(@1),(@17)") }
 			scripts := []func(*line){func(l *line) {
 				l.expect(add, "*OPC?", ":SYST:ERR?")
-				l.send(tt.replies)
+				l.Send(tt.replies)
 				if !tt.reopened {
 					l.expect(readMap, ":SYST:ERR?")
-					l.send(none + none + fine)
+					l.Send(none + none + fine)
 				}
 			}}
 			if tt.reopened {
@@ -252,9 +253,9 @@ func TestLateRepetition(t *testing.T) {
 	}, func(l *line) {
 		l.change(add)
 		l.expect(add)
-		l.send(fine)
+		l.Send(fine)
 		l.expect("*OPC?", ":SYST:ERR?")
-		l.send("1\r\n-200, \"Execution error\"\r\n")
+		l.Send("1\r\n-200, \"Execution error\"\r\n")
 		l.empty()
 	})
 }
@@ -301,7 +302,7 @@ func TestDeadWhileIdleTCP(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			f := &line{t: t, Conn: c, in: bufio.NewReader(c)}
+			f := &line{Line: drivertest.Line{T: t, Conn: c, In: bufio.NewReader(c)}}
 			f.empty()
 			if n == 1 {
 				f.change(add)
@@ -353,10 +354,10 @@ func TestReceiptAndProgress(t *testing.T) {
 	}, func(l *line) {
 		l.expect(add, "*OPC?", ":SYST:ERR?")
 		time.Sleep(time.Second)
-		l.send("1\r\n")
+		l.Send("1\r\n")
 		for _, c := range fine {
 			time.Sleep(perByte)
-			l.send(string(c))
+			l.Send(string(c))
 		}
 	})
 }
@@ -410,13 +411,6 @@ func (s *slow) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-type slowDialer struct{ *peer }
-
-func (d slowDialer) Dial(ctx context.Context) (transport.Conn, error) {
-	c, err := d.peer.Dial(ctx)
-	return &slow{Conn: c}, err
-}
-
 // A command that takes far longer than Timeout to send is fine while it moves.
 // The receipt is about the command, not the queries behind it.
 func TestSlowLine(t *testing.T) {
@@ -427,7 +421,7 @@ func TestSlowLine(t *testing.T) {
 	var length int
 	talkWith(t, func(c *scpiswitch.Config) {
 		c.Timeout = 50 * time.Millisecond
-		c.Dialer = slowDialer{c.Dialer.(*peer)}
+		c.Dialer = wrapped{c.Dialer, func(c transport.Conn) transport.Conn { return &slow{Conn: c} }}
 	}, func(t *testing.T, sw *scpiswitch.Switch) {
 		begun := time.Now()
 		r, err := sw.Apply(t.Context(), ocs.Change{Add: ocs.MustMap(ccs...)})
@@ -438,7 +432,7 @@ func TestSlowLine(t *testing.T) {
 	}, func(l *line) {
 		length = len(l.next())
 		l.expect("*OPC?", ":SYST:ERR?")
-		l.send("1\r\n" + fine)
+		l.Send("1\r\n" + fine)
 	})
 }
 
@@ -464,16 +458,6 @@ func (s *stuck) Write(p []byte) (int, error) {
 	return n, os.ErrDeadlineExceeded
 }
 
-type stuckDialer struct {
-	*peer
-	left int
-}
-
-func (d stuckDialer) Dial(ctx context.Context) (transport.Conn, error) {
-	c, err := d.peer.Dial(ctx)
-	return &stuck{Conn: c, left: d.left}, err
-}
-
 // A request that cannot be sent is given up in time. A session into which
 // nothing of it went is used again, one with a part of it is not.
 func TestStuckLine(t *testing.T) {
@@ -484,19 +468,19 @@ func TestStuckLine(t *testing.T) {
 			if part > 0 {
 				partly := func(l *line) {
 					if got := l.next(); got != add[:part] {
-						l.t.Errorf("got %q", got)
+						l.T.Errorf("got %q", got)
 					}
 				}
 				scripts = []func(*line){partly, partly}
 			}
 			talkWith(t, func(c *scpiswitch.Config) {
-				c.Dialer = stuckDialer{c.Dialer.(*peer), open + part}
+				c.Dialer = wrapped{c.Dialer, func(c transport.Conn) transport.Conn { return &stuck{Conn: c, left: open + part} }}
 			}, func(t *testing.T, sw *scpiswitch.Switch) {
 				ctx, cancel := context.WithCancelCause(t.Context())
 				want, takes := context.DeadlineExceeded, scpiswitch.DefaultTimeout
 				if cancelled {
-					want, takes = errEnough, time.Second
-					time.AfterFunc(takes, func() { cancel(errEnough) })
+					want, takes = drivertest.ErrEnough, time.Second
+					time.AfterFunc(takes, func() { cancel(drivertest.ErrEnough) })
 				}
 				for range 1 + min(part, 1) {
 					begun := time.Now()
@@ -509,7 +493,7 @@ func TestStuckLine(t *testing.T) {
 					}
 					ctx, cancel = context.WithCancelCause(t.Context())
 					if cancelled {
-						time.AfterFunc(takes, func() { cancel(errEnough) })
+						time.AfterFunc(takes, func() { cancel(drivertest.ErrEnough) })
 					}
 				}
 				cancel(nil)
@@ -529,11 +513,11 @@ func TestGap(t *testing.T) {
 				at = append(at, time.Now())
 				switch s {
 				case "*OPC?":
-					l.send("1\r\n")
+					l.Send("1\r\n")
 				case readMap:
-					l.send("(@1),(@17)\r\n")
+					l.Send("(@1),(@17)\r\n")
 				case ":SYST:ERR?":
-					l.send(fine)
+					l.Send(fine)
 				}
 			}
 		})
@@ -560,7 +544,7 @@ func TestGap(t *testing.T) {
 			t.Error(err)
 		}
 		sw.Close()
-		p.finish()
+		p.Finish()
 		if len(at) != 8 {
 			t.Errorf("got %d commands", len(at))
 		}
@@ -601,7 +585,7 @@ func TestGapOverJitter(t *testing.T) {
 						if query {
 							ready = ready.Add(work)
 							time.Sleep(work + time.Duration(delay.Int64N(int64(jitter))))
-							l.send(reply)
+							l.Send(reply)
 						}
 					}
 				})
@@ -632,7 +616,7 @@ func TestGapOverJitter(t *testing.T) {
 				}
 			}
 			sw.Close()
-			p.finish()
+			p.Finish()
 			if lost > 0 {
 				t.Errorf("seed %d: %d lines were lost", seed, lost)
 			}
@@ -664,7 +648,7 @@ func TestConcurrent(t *testing.T) {
 	}
 	calls.Wait()
 	sw.Close()
-	d.running.Wait()
+	d.Wait()
 }
 
 // Who waits for the turn leaves when it wants to, or when the Switch is closed.
@@ -681,10 +665,10 @@ func TestTurn(t *testing.T) {
 		}
 		call(t.Context(), net.ErrClosed) // has it
 		ctx, cancel := context.WithCancelCause(t.Context())
-		call(ctx, errEnough)
-		cancel(errEnough)
+		call(ctx, drivertest.ErrEnough)
+		cancel(drivertest.ErrEnough)
 		synctest.Wait()
-		call(ctx, errEnough)
+		call(ctx, drivertest.ErrEnough)
 		call(t.Context(), net.ErrClosed)
 		sw.Close()
 		sw.Close()
@@ -711,7 +695,7 @@ func TestCloseWhileConnecting(t *testing.T) {
 		if _, err := sw.CrossConnects(t.Context()); !errors.Is(err, net.ErrClosed) || time.Since(begun) != time.Second {
 			t.Errorf("got %v after %v", err, time.Since(begun))
 		}
-		p.finish()
+		p.Finish()
 	})
 }
 
@@ -756,16 +740,11 @@ func (c lastWords) Read(p []byte) (int, error) {
 	return n, err
 }
 
-type lastWordsDialer struct{ *peer }
-
-func (d lastWordsDialer) Dial(ctx context.Context) (transport.Conn, error) {
-	c, err := d.peer.Dial(ctx)
-	return lastWords{c}, err
-}
-
 // A session whose end came with the last reply is not used again.
 func TestLastWords(t *testing.T) {
-	talkWith(t, func(c *scpiswitch.Config) { c.Dialer = lastWordsDialer{c.Dialer.(*peer)} }, func(t *testing.T, sw *scpiswitch.Switch) {
+	talkWith(t, func(c *scpiswitch.Config) {
+		c.Dialer = wrapped{c.Dialer, func(c transport.Conn) transport.Conn { return lastWords{c} }}
+	}, func(t *testing.T, sw *scpiswitch.Switch) {
 		if m, err := sw.CrossConnects(t.Context()); err != nil || m.Len() != 0 {
 			t.Errorf("got %v, %v", m, err)
 		}
@@ -774,7 +753,7 @@ func TestLastWords(t *testing.T) {
 		}
 	}, func(l *line) {
 		l.expect(readMap, ":SYST:ERR?")
-		l.send("(@),(@)\r\n" + fine + "bye\r\n")
+		l.Send("(@),(@)\r\n" + fine + "bye\r\n")
 	}, func(l *line) {
 		l.change(add)
 	})
@@ -787,15 +766,15 @@ func TestCancelBehindSlowReply(t *testing.T) {
 			t.Error(err)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(time.Second, func() { cancel(errEnough) })
+		time.AfterFunc(time.Second, func() { cancel(drivertest.ErrEnough) })
 		begun := time.Now()
-		if _, err := sw.CrossConnects(ctx); !errors.Is(err, errEnough) || time.Since(begun) != time.Second {
+		if _, err := sw.CrossConnects(ctx); !errors.Is(err, drivertest.ErrEnough) || time.Since(begun) != time.Second {
 			t.Errorf("got %v after %v", err, time.Since(begun))
 		}
 	}, func(l *line) {
 		l.expect(readMap, ":SYST:ERR?")
 		time.Sleep(time.Second)
-		l.send("(@),(@)\r\n" + fine)
+		l.Send("(@),(@)\r\n" + fine)
 		mute(l, nil)
 	})
 }
@@ -811,7 +790,7 @@ func TestDeviceThatHasToBeHeard(t *testing.T) {
 		}
 	}, func(l *line) {
 		l.change(add)
-		l.send(fine) // blocks until it is read
+		l.Send(fine) // blocks until it is read
 		l.change(add)
 	})
 }
@@ -838,6 +817,6 @@ func TestErrorOutOfTurn(t *testing.T) {
 		}
 	}, func(l *line) {
 		l.expect(add, "*OPC?")
-		l.send("1\r\n" + foreign + "\r\n")
+		l.Send("1\r\n" + foreign + "\r\n")
 	})
 }

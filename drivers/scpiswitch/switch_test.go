@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ocslab/ocslab/drivers/internal/drivertest"
 	"github.com/ocslab/ocslab/drivers/scpiswitch"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/wire/scpi"
@@ -40,10 +41,10 @@ func TestIdentify(t *testing.T) {
 		{name: "no size", idn: "Polatis,X,1,2", size: "", want: ocs.Identity{Vendor: "Polatis", Model: "X", Serial: "1", Firmware: "2"}, again: true},
 		{name: "size refused", idn: "Polatis,X-16x16,1,2", size: "-", err: ocs.ErrDenied},
 		{name: "nothing", err: ocs.ErrNotSupported},
-		{name: "odd identity", idn: "who knows", err: errAny},
-		{name: "odd size", idn: "Polatis,X,1,2", size: "sixteen", err: errAny},
-		{name: "three sizes", idn: "Polatis,X,1,2", size: "1,2,3", err: errAny},
-		{name: "no ports", idn: "Polatis,X,1,2", size: "0,16", err: errAny},
+		{name: "odd identity", idn: "who knows", err: drivertest.ErrAny},
+		{name: "odd size", idn: "Polatis,X,1,2", size: "sixteen", err: drivertest.ErrAny},
+		{name: "three sizes", idn: "Polatis,X,1,2", size: "1,2,3", err: drivertest.ErrAny},
+		{name: "no ports", idn: "Polatis,X,1,2", size: "0,16", err: drivertest.ErrAny},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			answer := func(l *line, query, reply string) {
@@ -96,7 +97,7 @@ func TestCrossConnects(t *testing.T) {
 		t.Run(tt.reply, func(t *testing.T) {
 			talk(t, func(t *testing.T, sw *scpiswitch.Switch) {
 				m, err := sw.CrossConnects(t.Context())
-				if tt.err == "" && (err != nil || m.String() != mustMap(t, tt.want).String()) {
+				if tt.err == "" && (err != nil || m.String() != drivertest.Map(t, tt.want).String()) {
 					t.Errorf("got %v, %v", m, err)
 				}
 				var op *ocs.OpError
@@ -124,7 +125,7 @@ func TestErrors(t *testing.T) {
 		{`101, "Mirror ""7"" is stuck"`, 101, ocs.ErrDenied, false},
 	} {
 		talk(t, func(t *testing.T, sw *scpiswitch.Switch) {
-			r, err := sw.Apply(t.Context(), ocs.Change{Add: mustMap(t, "1>17")})
+			r, err := sw.Apply(t.Context(), ocs.Change{Add: drivertest.Map(t, "1>17")})
 			var e *scpi.Error
 			if !errors.Is(err, tt.want) || errors.Is(err, ocs.ErrPort) != tt.port || !errors.As(err, &e) || e.Code != tt.code {
 				t.Errorf("%s: got %v", tt.said, err)
@@ -181,7 +182,7 @@ func TestShutters(t *testing.T) {
 		}
 		set := func(command, ports, states string) {
 			l.expect(":OXC:SWIT:PORT:"+command+" "+ports, "*OPC?", ":OXC:SWIT:PORT:STAT? "+ports, ":SYST:ERR?")
-			l.send("1\r\n" + states + "\r\n" + fine)
+			l.Send("1\r\n" + states + "\r\n" + fine)
 		}
 		set("DIS", "(@2,4,6)", "(D,D,D)")
 		set("ENAB", "(@2)", "(E)")
@@ -189,9 +190,9 @@ func TestShutters(t *testing.T) {
 		set("DIS", "(@2,4)", "(D,F)")
 		set("DIS", "(@2)", "(?)")
 		l.expect(":OXC:SWIT:PORT:ENAB (@99)", "*OPC?", ":OXC:SWIT:PORT:STAT? (@99)", ":SYST:ERR?")
-		l.send("1\r\n-222, \"Data out of range\"\r\n")
+		l.Send("1\r\n-222, \"Data out of range\"\r\n")
 		l.expect(":SYST:ERR?")
-		l.send("-222, \"Data out of range\"\r\n")
+		l.Send("-222, \"Data out of range\"\r\n")
 		l.empty()
 	})
 }
@@ -224,7 +225,7 @@ func TestBootMode(t *testing.T) {
 		}
 		for _, pair := range [][2]string{{"DARK", "DARK"}, {"RESTORE", "REST"}, {"AUTOSAVE", "AUT"}, {"DARK", "AUT"}} {
 			l.expect(":OXC:BOOT:MODE "+pair[0], "*OPC?", ":OXC:BOOT:MODE?", ":SYST:ERR?")
-			l.send("1\r\n" + pair[1] + "\r\n" + fine)
+			l.Send("1\r\n" + pair[1] + "\r\n" + fine)
 		}
 	})
 }
@@ -279,7 +280,7 @@ func TestPower(t *testing.T) {
 			for _, q := range [][2]string{{"(@1,2,3)", "(-1,-2.00,-3e0)"}, {"(@4,5,6)", "-4, -5, -6"}, {"(@7,8)", "(-9.9E37,9.91E37)"}} {
 				l.expect(":PMON:POW? "+q[0], ":SYST:ERR?")
 				time.Sleep(time.Second)
-				l.send(q[1] + "\r\n" + fine)
+				l.Send(q[1] + "\r\n" + fine)
 			}
 		})
 	})

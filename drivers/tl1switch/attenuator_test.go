@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ocslab/ocslab/drivers/internal/drivertest"
 	"github.com/ocslab/ocslab/drivers/tl1switch"
 	"github.com/ocslab/ocslab/emulator"
 	"github.com/ocslab/ocslab/ocs"
@@ -71,7 +72,7 @@ func TestAttenuator_Sets(t *testing.T) {
 func TestAttenuator_Emulated(t *testing.T) {
 	dev, cfg := emulated(t, "polatis-6000-voa-16x16", nil)
 	sw, ctx := openWith(t, cfg), t.Context()
-	if _, err := ocs.Reconcile(ctx, sw, mustMap(t, "1>17"), ocs.Safe); err != nil {
+	if _, err := ocs.Reconcile(ctx, sw, drivertest.Map(t, "1>17"), ocs.Safe); err != nil {
 		t.Fatal(err)
 	}
 	for _, loss := range []ocs.DB{12.5, 6, 0} {

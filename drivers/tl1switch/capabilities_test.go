@@ -60,7 +60,7 @@ func TestGarbledReplies(t *testing.T) {
 		}, func(l *line) {
 			l.login(1)
 			command := l.next()
-			l.send(completed(tag(command), tt.lines...))
+			l.Send(completed(tag(command), tt.lines...))
 		})
 	}
 }
@@ -95,12 +95,12 @@ func TestIdentify(t *testing.T) {
 			l.ask(netype, "Polatis,N-VST-48xCC-LU1,OCS,6.7")
 			l.ask(inv, "SN=1")
 			l.expect(size)
-			l.send(denied("5", "IIAC", "no"))
+			l.Send(denied("5", "IIAC", "no"))
 		}, ocs.Identity{Vendor: "Polatis", Model: "N-VST-48xCC-LU1", Firmware: "6.7", Serial: "1", Geometry: ocs.SingleSided(48)}},
 		{"nothing but a size", func(l *line) {
 			l.ask(netype, "what?")
 			l.expect(inv)
-			l.send(denied("4", "IICM", "no"))
+			l.Send(denied("4", "IICM", "no"))
 			l.ask(size, "SYSTEM:SIZE=8x8")
 		}, ocs.Identity{Geometry: ocs.TwoSided(8, 8)}},
 		{"no size", func(l *line) {

@@ -3,13 +3,16 @@ package tl1switch_test
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/ocslab/ocslab/drivers/conformance"
+	"github.com/ocslab/ocslab/drivers/internal/drivertest"
 	"github.com/ocslab/ocslab/drivers/tl1switch"
 	"github.com/ocslab/ocslab/drivers/transport"
 	"github.com/ocslab/ocslab/emulator"
@@ -44,6 +47,7 @@ func eachDialect(t *testing.T, change func(*emulator.Personality), f func(*testi
 			name += "-async"
 		}
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dev, cfg := emulated(t, d.model, change)
 			cfg.Dialect, cfg.TwoStep, cfg.Group, cfg.Async, cfg.MaxPairs = d.cfg.Dialect, d.cfg.TwoStep, d.cfg.Group, d.cfg.Async, d.cfg.MaxPairs
 			f(t, dev, cfg)
@@ -85,29 +89,30 @@ func openWith(t *testing.T, cfg tl1switch.Config) *tl1switch.Switch {
 }
 
 func TestDialects_Conformance(t *testing.T) {
+	t.Parallel()
+	var runs sync.WaitGroup // all at once, since they wait more than they work
+	defer runs.Wait()
 	for _, d := range dialects {
 		if d.cfg.TwoStep != "" || d.cfg.Async {
 			continue // differ in how changes are made, which the property covers
 		}
-		t.Run(d.model, func(t *testing.T) {
-			t.Parallel()
-			_, cfg := emulated(t, d.model, func(p *emulator.Personality) {
-				if d.cfg.Dialect != "" { // every port is used one by one
-					p.Size, p.TL1.Block = "12x12", 1024
-				}
-			})
-			cfg.Dialect = d.cfg.Dialect
+		_, cfg := emulated(t, d.model, func(p *emulator.Personality) {
+			if d.cfg.Dialect != "" { // every port is used one by one
+				p.Size, p.TL1.Block = "12x12", 1024
+			}
+		})
+		cfg.Dialect = d.cfg.Dialect
+		runs.Go(func() {
 			r, err := conformance.Run(t.Context(), conformance.Config{
 				Name: "rail0", AllPorts: true, MaxPorts: 4,
 				Open: func(ctx context.Context) (ocs.Switch, error) { return tl1switch.Open(ctx, cfg) },
 			})
 			if err != nil {
-				t.Fatal(err)
-			}
-			if r.Failed > 0 || r.Passed < 20 {
+				t.Errorf("%s: %v", d.model, err)
+			} else if r.Failed > 0 || r.Passed < 20 {
 				var b strings.Builder
 				_ = r.WriteText(&b)
-				t.Errorf("%d failed, %d passed\n%s", r.Failed, r.Passed, b.String())
+				t.Errorf("%s: %d failed, %d passed\n%s", d.model, r.Failed, r.Passed, b.String())
 			}
 		})
 	}
@@ -115,22 +120,10 @@ func TestDialects_Conformance(t *testing.T) {
 
 // Ensure that after Apply of Diff(a, b) the device holds b, and that the driver says so.
 func TestDialects_Property(t *testing.T) {
+	t.Parallel()
 	instant := func(p *emulator.Personality) { p.Switching = emulator.Switching{Ack: emulator.AckAfter} }
 	eachDialect(t, instant, func(t *testing.T, dev *emulator.Device, cfg tl1switch.Config) {
-		sw := openWith(t, cfg)
-		g := dev.Geometry()
-		have := ocs.Map{}
-		rapid.Check(t, func(rt *rapid.T) {
-			want := someOf(g).Draw(rt, "map")
-			_, err := sw.Apply(t.Context(), ocs.Diff(have, want))
-			have = dev.CrossConnects()
-			if err != nil || !have.Equal(want) {
-				rt.Fatalf("the device holds %v, want %v: %v", have, want, err)
-			}
-			if said, err := sw.CrossConnects(t.Context()); err != nil || !said.Equal(want) {
-				rt.Fatalf("the device says %v, %v, want %v", said, err, want)
-			}
-		})
+		drivertest.Property(t, openWith(t, cfg), dev, someOf(dev.Geometry()), math.MaxInt)
 	})
 }
 
@@ -151,10 +144,11 @@ func someOf(g ocs.Geometry) *rapid.Generator[ocs.Map] {
 // Ensure that a connection that the device lists as failed is never taken for
 // success, and can be asked for again.
 func TestDialects_FailedConnection(t *testing.T) {
+	t.Parallel()
 	fail := func(p *emulator.Personality) { p.TL1.Fail = []uint32{2} }
 	eachDialect(t, fail, func(t *testing.T, dev *emulator.Device, cfg tl1switch.Config) {
 		if cfg.Dialect == "" {
-			t.Skip("Polatis units show no failures")
+			return // Polatis units show no failures
 		}
 		sw := openWith(t, cfg)
 		n := ocs.Port(dev.Geometry().Ingress)

@@ -1,14 +1,17 @@
 package tl1switch_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/ocslab/ocslab/drivers/internal/drivertest"
 	"github.com/ocslab/ocslab/drivers/tl1switch"
 	"github.com/ocslab/ocslab/drivers/transport"
 	"github.com/ocslab/ocslab/emulator"
@@ -36,21 +39,21 @@ func (piped) String() string { return "in memory" }
 var dialectMethods = map[string]func(context.Context, *tl1switch.Switch, *emulator.Device) error{
 	"Identify": func(ctx context.Context, sw *tl1switch.Switch, d *emulator.Device) error {
 		id, err := sw.Identify(ctx)
-		return wrong(err, id.Serial == d.Serial() && id.Geometry == d.Geometry(), id)
+		return drivertest.Checked(err, id.Serial == d.Serial() && id.Geometry == d.Geometry(), id)
 	},
 	"CrossConnects": func(ctx context.Context, sw *tl1switch.Switch, d *emulator.Device) error {
 		m, err := sw.CrossConnects(ctx)
-		return wrong(err, m.Equal(d.CrossConnects()), m)
+		return drivertest.Checked(err, m.Equal(d.CrossConnects()), m)
 	},
 	"Connect": func(ctx context.Context, sw *tl1switch.Switch, d *emulator.Device) error {
 		cc := ocs.CrossConnect{Ingress: 3, Egress: ocs.Port(d.Geometry().Ingress) + 3}
 		_, err := sw.Apply(ctx, ocs.Change{Add: ocs.MustMap(cc)})
-		return wrong(err, d.CrossConnects().Has(cc), d.CrossConnects())
+		return drivertest.Checked(err, d.CrossConnects().Has(cc), d.CrossConnects())
 	},
 	"Disconnect": func(ctx context.Context, sw *tl1switch.Switch, d *emulator.Device) error {
 		cc := ocs.CrossConnect{Ingress: 1, Egress: ocs.Port(d.Geometry().Ingress) + 2}
 		_, err := sw.Apply(ctx, ocs.Change{Remove: ocs.MustMap(cc)})
-		return wrong(err, !d.CrossConnects().Has(cc), d.CrossConnects())
+		return drivertest.Checked(err, !d.CrossConnects().Has(cc), d.CrossConnects())
 	},
 	"Power": func(ctx context.Context, sw *tl1switch.Switch, d *emulator.Device) error {
 		monitored := 0
@@ -60,17 +63,18 @@ var dialectMethods = map[string]func(context.Context, *tl1switch.Switch, *emulat
 			}
 		}
 		r, err := sw.Power(ctx)
-		return wrong(err, len(r.Ports) == monitored, r)
+		return drivertest.Checked(err, len(r.Ports) == monitored, r)
 	},
 	"Labels": func(ctx context.Context, sw *tl1switch.Switch, d *emulator.Device) error {
 		labels, err := sw.Labels(ctx)
-		return wrong(err, labels[1] == "gpu1", labels)
+		return drivertest.Checked(err, labels[1] == "gpu1", labels)
 	},
 }
 
 // Ensure that whatever goes wrong with whichever command of a method, the method ends, what it
 // says is true, and the Switch works afterwards.
 func TestDialects_Faults(t *testing.T) {
+	t.Parallel()
 	for _, d := range dialects {
 		if d.cfg.Async || d.cfg.TwoStep == tl1switch.TwoStepNever {
 			continue
@@ -85,12 +89,14 @@ func TestDialects_Faults(t *testing.T) {
 			emulator.FaultTag, emulator.FaultFlood, emulator.FaultTwice, emulator.FaultShred,
 		} {
 			t.Run(fmt.Sprintf("%s%s/%s", d.model, d.cfg.TwoStep, kind), func(t *testing.T) {
+				t.Parallel()
 				for name, call := range dialectMethods {
 					if name == "Identify" && kind == emulator.FaultDeny && d.cfg.Dialect == "" {
 						continue // one answer of three will do
 					}
-					for after := range 5 { // more than any method sends
-						synctest.Test(t, func(t *testing.T) { strike(t, p, d.cfg, kind, after, name, call) })
+					// The last round has the fault strike what comes after the method.
+					for after, struck := 0, true; struck && !t.Failed(); after++ {
+						synctest.Test(t, func(t *testing.T) { struck = strike(t, p, d.cfg, kind, after, name, call) })
 					}
 				}
 			})
@@ -98,7 +104,9 @@ func TestDialects_Faults(t *testing.T) {
 	}
 }
 
-func strike(t *testing.T, p emulator.Personality, cfg tl1switch.Config, kind emulator.FaultKind, after int, name string, call func(context.Context, *tl1switch.Switch, *emulator.Device) error) {
+// strike lets a fault meet a command of a method, and reports whether there was
+// such a command.
+func strike(t *testing.T, p emulator.Personality, cfg tl1switch.Config, kind emulator.FaultKind, after int, name string, call func(context.Context, *tl1switch.Switch, *emulator.Device) error) (struck bool) {
 	dev, err := emulator.New(p, emulator.Options{Name: "rail0", Seed: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -108,6 +116,12 @@ func strike(t *testing.T, p emulator.Personality, cfg tl1switch.Config, kind emu
 	}
 	srv := &tl1server.Server{Device: dev}
 	cfg.Dialer, cfg.Password, cfg.Device, cfg.MaxReply = piped{srv}, secret.New("root"), "rail0", 64<<10
+	var sent atomic.Int64
+	cfg.Trace = func(d tl1switch.Direction, p []byte) {
+		if d == tl1switch.Sent {
+			sent.Add(int64(bytes.Count(p, []byte(";"))))
+		}
+	}
 	sw, err := tl1switch.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +132,9 @@ func strike(t *testing.T, p emulator.Personality, cfg tl1switch.Config, kind emu
 		t.Fatal(err)
 	}
 	srv.Faults.Add(emulator.Fault{Kind: kind, Verb: "*", After: after, Times: 1})
+	sent.Store(0)
 	err = call(t.Context(), sw, dev)
+	struck = int(sent.Load()) > after
 	var op *ocs.OpError
 	if err != nil && (!errors.As(err, &op) || kind == emulator.FaultShred) {
 		t.Errorf("%s, %s of command %d: got %v", name, kind, after, err)
@@ -135,4 +151,5 @@ func strike(t *testing.T, p emulator.Personality, cfg tl1switch.Config, kind emu
 			break
 		}
 	}
+	return struck
 }

@@ -39,7 +39,7 @@ func calientDenies(ctag, code, text string) string {
 // says answers one command, which must be want, with text.
 func (l *line) says(want, text string) {
 	l.expect(want)
-	l.send(text)
+	l.Send(text)
 }
 
 // calientLogin also answers the fence of a long reply.
@@ -82,7 +82,7 @@ func dialectTalk(t *testing.T, cfg tl1switch.Config, script func(*line), f func(
 		}
 		f(t, sw)
 		sw.Close()
-		p.finish()
+		p.Finish()
 	})
 }
 
@@ -93,10 +93,10 @@ func TestCalient_Reads(t *testing.T) {
 		l.calientPorts("3", "4")
 		// The two blocks come one by one, with time between them.
 		l.expect("RTRV-CRS:::5::ALL;")
-		l.send(strings.TrimSuffix(calientSays("5", []string{twoWay}), "\r\nagent>"))
+		l.Send(strings.TrimSuffix(calientSays("5", []string{twoWay}), "\r\nagent>"))
 		l.expect("RTRV-HDR:::6:;")
 		time.Sleep(time.Second)
-		l.send(calientSays("5", []string{failing, looped}) + calientSays("6", nil))
+		l.Send(calientSays("5", []string{failing, looped}) + calientSays("6", nil))
 		l.says("RTRV-PORT-SUM::0:7:;", calientSays("7",
 			[]string{`"2.3.6:ALIAS=NONE,INPWR=-1.25,OUTPWR=NONE,CONNNAME1=2.3.6>3.2.5,CONNSTATE1=ACT,CONNNAME2=NONE,CONNSTATE2=NONE"`},
 			[]string{`"3.2.5:ALIAS=spine,INPWR=NONE,OUTPWR=-3.5,CONNNAME1=NONE,CONNSTATE1=NONE,CONNNAME2=NONE,CONNSTATE2=NONE"`}))
@@ -317,7 +317,7 @@ func TestCalient_KeepAlive(t *testing.T) {
 		l.says("RTRV-HDR:::6:;", calientSays("6", nil))
 		l.says("RTRV-HDR:::7:;", calientDenies("7", "PLNA", "Login Not Active"))
 		if idle := time.Since(began); idle < 2*time.Minute || idle > 2*time.Minute+time.Second {
-			l.t.Errorf("after %v", idle)
+			l.T.Errorf("after %v", idle)
 		}
 		// The next request finds out, and logs in.
 		l.says("RTRV-CRS:::8::ALL;", calientDenies("8", "PLNA", "Login Not Active"))

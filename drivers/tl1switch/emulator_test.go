@@ -7,8 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
+	"github.com/ocslab/ocslab/drivers/internal/drivertest"
 	"github.com/ocslab/ocslab/drivers/tl1switch"
 	"github.com/ocslab/ocslab/drivers/transport"
 	"github.com/ocslab/ocslab/internal/secret"
@@ -24,12 +23,12 @@ func TestAgainstEmulator(t *testing.T) {
 	if err != nil || id.Geometry != ocs.TwoSided(32, 32) || id.Serial != dev.Serial() || id.Vendor != "Polatis" {
 		t.Errorf("got %+v, %v", id, err)
 	}
-	want := mustMap(t, "1>33,2>34")
+	want := drivertest.Map(t, "1>33,2>34")
 	r, err := ocs.Reconcile(ctx, sw, want, ocs.Safe)
 	if err != nil || r.Receipt.Requests != 1 || !r.After.Equal(want) {
 		t.Errorf("got %+v, %v", r, err)
 	}
-	if _, err := sw.Apply(ctx, ocs.Change{Add: mustMap(t, "99>100")}); !errors.Is(err, ocs.ErrPort) || !errors.Is(err, ocs.ErrDenied) {
+	if _, err := sw.Apply(ctx, ocs.Change{Add: drivertest.Map(t, "99>100")}); !errors.Is(err, ocs.ErrPort) || !errors.Is(err, ocs.ErrDenied) {
 		t.Errorf("port 99: got %v", err)
 	}
 	power, err := sw.Power(ctx, 1, 33, 35)
@@ -112,40 +111,6 @@ func TestWrongPassword(t *testing.T) {
 // TestEmulatorProperty: after Apply of Diff(a, b) the device holds b, and the
 // driver says so.
 func TestEmulatorProperty(t *testing.T) {
-	const n = 32
 	dev, addr := serve(t, "polatis-6000-32x32")
-	sw := openTCP(t, addr)
-	have := ocs.Map{}
-	rapid.Check(t, func(rt *rapid.T) {
-		want := matchings(n).Draw(rt, "map")
-		change := ocs.Diff(have, want)
-		r, err := sw.Apply(t.Context(), change)
-		have = dev.CrossConnects()
-		if err != nil || r.Requests > 2 || r.Requests == 0 != change.Empty() {
-			rt.Fatalf("got %d requests, %v", r.Requests, err)
-		}
-		if !have.Equal(want) {
-			rt.Fatalf("the device holds %v, want %v", have, want)
-		}
-		if said, err := sw.CrossConnects(t.Context()); err != nil || !said.Equal(want) {
-			rt.Fatalf("the device says %v, %v, want %v", said, err, want)
-		}
-	})
-}
-
-// matchings are maps of an n x n switch.
-func matchings(n int) *rapid.Generator[ocs.Map] {
-	egresses := make([]ocs.Port, n)
-	for i := range egresses {
-		egresses[i] = ocs.Port(n + 1 + i)
-	}
-	return rapid.Custom(func(t *rapid.T) ocs.Map {
-		var ccs []ocs.CrossConnect
-		for i, p := range rapid.Permutation(egresses).Draw(t, "egress") {
-			if rapid.Bool().Draw(t, "used") {
-				ccs = append(ccs, ocs.CrossConnect{Ingress: ocs.Port(i + 1), Egress: p})
-			}
-		}
-		return ocs.MustMap(ccs...)
-	})
+	drivertest.Property(t, openTCP(t, addr), dev, drivertest.Matchings(32), 2)
 }

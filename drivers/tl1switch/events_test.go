@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ocslab/ocslab/drivers/internal/drivertest"
 	"github.com/ocslab/ocslab/drivers/tl1switch"
 	"github.com/ocslab/ocslab/ocs"
 )
@@ -36,7 +37,7 @@ func TestNotify(t *testing.T) {
 			l.login(1)
 			l.ask("RLS-ARC-EQPT::REPMGR:3:;")
 			for s := range say {
-				l.send(s)
+				l.Send(s)
 			}
 			l.ask("OPR-ARC-EQPT::REPMGR:4::IND;")
 		})
@@ -74,12 +75,12 @@ func TestNotify(t *testing.T) {
 		if !reflect.DeepEqual(box.events, want) {
 			t.Errorf("got\n%+v, want\n%+v", box.events, want)
 		}
-		cancel(errEnough)
-		if err := <-ended; !errors.Is(err, errEnough) {
+		cancel(drivertest.ErrEnough)
+		if err := <-ended; !errors.Is(err, drivertest.ErrEnough) {
 			t.Errorf("got %v", err)
 		}
 		sw.Close()
-		p.finish()
+		p.Finish()
 	})
 }
 
@@ -127,12 +128,12 @@ func TestNotifyLoss(t *testing.T) {
 		l.ask("RLS-ARC-EQPT::REPMGR:3:;") // once for both
 		l.expect("RTRV-PATCH:::4:;")
 		for i := range sent {
-			l.send(autonomous(i, "x"))
+			l.Send(autonomous(i, "x"))
 			time.Sleep(time.Millisecond)
 		}
-		l.send(completed("4"))
+		l.Send(completed("4"))
 		l.expect("RTRV-PATCH:::5:;")
-		l.send(autonomous(sent, "x") + completed("5"))
+		l.Send(autonomous(sent, "x") + completed("5"))
 		l.ask("OPR-ARC-EQPT::REPMGR:6::IND;")
 	})
 }
@@ -177,7 +178,7 @@ func TestNotifyTwo(t *testing.T) {
 		l.ask("RLS-ARC-EQPT::REPMGR:6:;")
 		l.expect("RTRV-PATCH:::7:;")
 		time.Sleep(100 * time.Millisecond)
-		l.send(completed("7"))
+		l.Send(completed("7"))
 		l.ask("OPR-ARC-EQPT::REPMGR:8::IND;")
 	})
 }
@@ -207,7 +208,7 @@ func TestNotifySessionLost(t *testing.T) {
 			}, func(l *line) {
 				l.login(1)
 				l.ask("RLS-ARC-EQPT::REPMGR:3:;")
-				l.send(autonomous(1, "x") + autonomous(2, "x") + autonomous(3, "x"))
+				l.Send(autonomous(1, "x") + autonomous(2, "x") + autonomous(3, "x"))
 				if !closed {
 					l.Close()
 				}
@@ -220,7 +221,7 @@ func TestNotifySessionLost(t *testing.T) {
 // device again.
 func TestNotifyAfterReconnect(t *testing.T) {
 	talk(t, func(t *testing.T, sw *tl1switch.Switch) {
-		idle()
+		drivertest.Idle()
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- sw.Notify(ctx, func(ocs.Event) {}) }()
@@ -235,12 +236,12 @@ func TestNotifyAfterReconnect(t *testing.T) {
 		l.Close()
 	}, func(l *line) {
 		l.next()
-		l.send(completed("3"))
+		l.Send(completed("3"))
 		l.ask("RLS-ARC-EQPT::REPMGR:4:;")
 		l.expect("RTRV-PATCH:::5:;")
-		l.send(denied("5", "PLNA", "Not logged in"))
+		l.Send(denied("5", "PLNA", "Not logged in"))
 		l.next()
-		l.send(completed("6"))
+		l.Send(completed("6"))
 		l.ask("RLS-ARC-EQPT::REPMGR:7:;")
 		l.ask("RTRV-PATCH:::8:;")
 		l.expect("OPR-ARC-EQPT::REPMGR:9::IND;") // a device that is silent does not hold Notify up for long

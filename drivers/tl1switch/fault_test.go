@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ocslab/ocslab/drivers/internal/drivertest"
 	"github.com/ocslab/ocslab/drivers/tl1switch"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/wire/tl1"
@@ -33,11 +34,11 @@ var change = ocs.Change{Add: ocs.MustMap(ocs.CrossConnect{Ingress: 1, Egress: 17
 var methods = []method{
 	{"Identify", []string{"RTRV-NETYPE", "RTRV-INV", "RTRV-EQPT"}, true, false, func(ctx context.Context, sw *tl1switch.Switch) error {
 		id, err := sw.Identify(ctx)
-		return wrong(err, id.Serial == "100123" && id.Geometry == ocs.TwoSided(16, 16) && id.Vendor == "Polatis" && id.Firmware == "6.7", id)
+		return drivertest.Checked(err, id.Serial == "100123" && id.Geometry == ocs.TwoSided(16, 16) && id.Vendor == "Polatis" && id.Firmware == "6.7", id)
 	}},
 	{"CrossConnects", []string{"RTRV-PATCH"}, true, false, func(ctx context.Context, sw *tl1switch.Switch) error {
 		m, err := sw.CrossConnects(ctx)
-		return wrong(err, m.String() == "1>17,2>18", m)
+		return drivertest.Checked(err, m.String() == "1>17,2>18", m)
 	}},
 	{"Apply", []string{"ENT-PATCH"}, false, false, func(ctx context.Context, sw *tl1switch.Switch) error {
 		r, err := sw.Apply(ctx, change)
@@ -48,32 +49,32 @@ var methods = []method{
 	}},
 	{"Power", []string{"RTRV-PORT-POWER"}, true, false, func(ctx context.Context, sw *tl1switch.Switch) error {
 		r, err := sw.Power(ctx, 1, 17)
-		return wrong(err, r.Ports[1] == -12.05 && len(r.Ports) == 2 && !r.Latest.Before(r.Earliest), r)
+		return drivertest.Checked(err, r.Ports[1] == -12.05 && len(r.Ports) == 2 && !r.Latest.Before(r.Earliest), r)
 	}},
 	{"Monitors", []string{"RTRV-PORT-PMON"}, true, false, func(ctx context.Context, sw *tl1switch.Switch) error {
 		ms, err := sw.Monitors(ctx)
-		return wrong(err, slices.Equal(ms, []ocs.Monitor{{Port: 1, WavelengthNM: 1550, Offset: -0.5, Averaging: 100 * time.Millisecond}}), ms)
+		return drivertest.Checked(err, slices.Equal(ms, []ocs.Monitor{{Port: 1, WavelengthNM: 1550, Offset: -0.5, Averaging: 100 * time.Millisecond}}), ms)
 	}},
 	{"SetMonitor", []string{"SET-PORT-PMON"}, false, false, func(ctx context.Context, sw *tl1switch.Switch) error {
 		return sw.SetMonitor(ctx, ocs.Monitor{Port: 1, WavelengthNM: 1310})
 	}},
 	{"Shutters", []string{"RTRV-PORT-SHUTTER"}, true, false, func(ctx context.Context, sw *tl1switch.Switch) error {
 		m, err := sw.Shutters(ctx)
-		return wrong(err, m[1] && !m[2] && len(m) == 2, m)
+		return drivertest.Checked(err, m[1] && !m[2] && len(m) == 2, m)
 	}},
 	{"SetShutters", []string{"OPR-PORT-SHUTTER"}, false, false, func(ctx context.Context, sw *tl1switch.Switch) error {
 		return sw.SetShutters(ctx, true, 1)
 	}},
 	{"Labels", []string{"RTRV-PORT-LABEL"}, true, false, func(ctx context.Context, sw *tl1switch.Switch) error {
 		m, err := sw.Labels(ctx)
-		return wrong(err, m[1] == "gpu1: tx; rx" && len(m) == 1, m)
+		return drivertest.Checked(err, m[1] == "gpu1: tx; rx" && len(m) == 1, m)
 	}},
 	{"SetLabel", []string{"ED-PORT-LABEL"}, false, false, func(ctx context.Context, sw *tl1switch.Switch) error {
 		return sw.SetLabel(ctx, 1, "gpu1")
 	}},
 	{"BootMode", []string{"RTRV-EQPT"}, true, false, func(ctx context.Context, sw *tl1switch.Switch) error {
 		m, err := sw.BootMode(ctx)
-		return wrong(err, m == ocs.BootDark, m)
+		return drivertest.Checked(err, m == ocs.BootDark, m)
 	}},
 	{"SetBootMode", []string{"ED-EQPT"}, false, false, func(ctx context.Context, sw *tl1switch.Switch) error {
 		return sw.SetBootMode(ctx, ocs.BootRestore)
@@ -90,13 +91,6 @@ var methods = []method{
 		}
 		return err
 	}},
-}
-
-func wrong(err error, ok bool, got any) error {
-	if err == nil && !ok {
-		return fmt.Errorf("wrong result %v", got)
-	}
-	return err
 }
 
 // healthy is what a device says to the commands of the methods.
@@ -149,7 +143,7 @@ func (d *device) serve(l *line) {
 		}
 		d.mu.Unlock()
 		if strike == nil {
-			l.send(completed(tag(command), healthy(command)...))
+			l.Send(completed(tag(command), healthy(command)...))
 		} else if !strike(l, command, tag(command)) {
 			return
 		}
@@ -164,13 +158,9 @@ func (d *device) set(codes []string, strike func(l *line, command, ctag string) 
 
 func newDevice(t testing.TB) *device {
 	d := &device{peer: newPeer(t), count: map[string]int{}}
-	for range 8 {
-		d.scripts = append(d.scripts, d.serve)
-	}
+	d.Add(8, d.serve)
 	return d
 }
-
-var errEnough = errors.New("somebody pressed the key")
 
 // fault is what goes wrong with a command.
 type fault struct {
@@ -183,11 +173,19 @@ type fault struct {
 	closed bool // the Switch is closed afterwards
 }
 
-func always(err error) func(method) error { return func(method) error { return err } }
+// giveUp ends the call with an error after a time.
+func giveUp(after time.Duration, why error) func(*tl1switch.Switch, *device, context.CancelCauseFunc) {
+	return func(_ *tl1switch.Switch, _ *device, cancel context.CancelCauseFunc) {
+		time.Sleep(after)
+		cancel(why)
+	}
+}
+
+var always = drivertest.Always[method]
 
 func say(s string) func(*line, string, string) bool {
 	return func(l *line, command, ctag string) bool {
-		l.send(strings.ReplaceAll(s, "CTAG", ctag))
+		l.Send(strings.ReplaceAll(s, "CTAG", ctag))
 		return true
 	}
 }
@@ -200,12 +198,12 @@ var faults = []fault{
 	{name: "no such port", strike: say(denied("CTAG", "IDNV", "Invalid OXC port: 1")), want: always(ocs.ErrPort), reply: "IDNV"},
 	{name: "in use", strike: say(denied("CTAG", "SROF", "Port 1 is in use by 1,18")), want: always(ocs.ErrConflict), reply: "in use"},
 	{name: "done in part", strike: say(header + "M  CTAG PRTL\r\n   SROF\r\n   /* in use */\r\n;"), want: always(ocs.ErrDenied), reply: "PRTL"},
-	{name: "put off", strike: say(header + "M  CTAG DELAY\r\n;"), want: always(errAny), reply: "DELAY"},
+	{name: "put off", strike: say(header + "M  CTAG DELAY\r\n;"), want: always(drivertest.ErrAny), reply: "DELAY"},
 	{name: "no good", strike: say("NG CTAG\r\n<"), want: always(ocs.ErrDenied), reply: "NG"},
 	{name: "in progress first", strike: func(l *line, command, ctag string) bool {
-		l.send("IP " + ctag + "\r\n<")
+		l.Send("IP " + ctag + "\r\n<")
 		time.Sleep(3 * time.Second)
-		l.send(completed(ctag, healthy(command)...))
+		l.Send(completed(ctag, healthy(command)...))
 		return true
 	}, want: always(nil), takes: 9 * time.Second}, // three times three in Identify
 	{name: "all right without data", strike: say("OK CTAG\r\n<"), want: func(m method) error {
@@ -216,22 +214,16 @@ var faults = []fault{
 	}, reply: "OK"},
 	{name: "lost tag", strike: say(denied("0", "IISP", "Parse error")), want: always(ocs.ErrDenied), reply: "IISP"},
 	{name: "hang until deadline", strike: hang, want: always(context.DeadlineExceeded), takes: 3 * time.Second,
-		during: func(_ *tl1switch.Switch, _ *device, cancel context.CancelCauseFunc) {
-			time.Sleep(3 * time.Second)
-			cancel(context.DeadlineExceeded)
-		}},
-	{name: "hang until cancelled", strike: hang, want: always(errEnough), takes: time.Second,
-		during: func(_ *tl1switch.Switch, _ *device, cancel context.CancelCauseFunc) {
-			time.Sleep(time.Second)
-			cancel(errEnough)
-		}},
+		during: giveUp(3*time.Second, context.DeadlineExceeded)},
+	{name: "hang until cancelled", strike: hang, want: always(drivertest.ErrEnough), takes: time.Second,
+		during: giveUp(time.Second, drivertest.ErrEnough)},
 	{name: "hang for ever", strike: hang, want: always(context.DeadlineExceeded), takes: tl1switch.DefaultTimeout},
 	{name: "hang in mid-reply", strike: func(l *line, _, ctag string) bool {
-		l.send(completed(ctag, password)[:60])
+		l.Send(completed(ctag, password)[:60])
 		return true
 	}, want: always(context.DeadlineExceeded), reply: "COMPLD", takes: tl1switch.DefaultTimeout},
 	{name: "close in mid-reply", strike: func(l *line, _, ctag string) bool {
-		l.send(completed(ctag, "1,17")[:45])
+		l.Send(completed(ctag, "1,17")[:45])
 		l.Close()
 		return false
 	}, want: always(io.ErrUnexpectedEOF), reply: "rail0"},
@@ -248,17 +240,17 @@ var faults = []fault{
 			}
 		}
 		return true
-	}, want: always(errTooLong), reply: "rail0"},
+	}, want: always(drivertest.ErrTooLong), reply: "rail0"},
 	{name: "garbage", strike: say("\x00\xff\r\n" + password + "\r\n\x1b[2J;\r\n"), want: always(context.DeadlineExceeded), reply: "\x00", takes: tl1switch.DefaultTimeout},
 	{name: "reply twice", strike: func(l *line, command, ctag string) bool {
-		l.send(completed(ctag, healthy(command)...))
-		l.send(completed(ctag, healthy(command)...))
+		l.Send(completed(ctag, healthy(command)...))
+		l.Send(completed(ctag, healthy(command)...))
 		return true
 		// The pipe has no buffer: the second one is taken in before the next
 		// request goes out.
 	}, want: always(nil), takes: 100 * time.Millisecond},
 	{name: "reply and hang up", strike: func(l *line, command, ctag string) bool {
-		l.send(completed(ctag, healthy(command)...))
+		l.Send(completed(ctag, healthy(command)...))
 		l.Close()
 		return false
 	}, want: func(m method) error {
@@ -269,7 +261,7 @@ var faults = []fault{
 	}},
 	{name: "not logged in", strike: func() func(l *line, command, ctag string) bool {
 		return func(l *line, command, ctag string) bool {
-			l.send(denied(ctag, "PLNA", "Not logged in"))
+			l.Send(denied(ctag, "PLNA", "Not logged in"))
 			l.ask(fmt.Sprintf("ACT-USER::admin:%d::\"%s\";", number(ctag)+1, password))
 			if strings.HasPrefix(command, "RLS-ARC") {
 				l.ask(fmt.Sprintf("RLS-ARC-EQPT::REPMGR:%d:;", number(ctag)+2))
@@ -296,9 +288,7 @@ var faults = []fault{
 		}
 		return io.EOF
 	}, during: func(_ *tl1switch.Switch, d *device, _ context.CancelCauseFunc) {
-		d.peer.mu.Lock()
-		defer d.peer.mu.Unlock()
-		d.scripts = slices.Insert(d.scripts, d.dials, nil)
+		d.RefuseNext()
 	}},
 	{name: "Close during the call", strike: hang, want: always(net.ErrClosed), takes: time.Second, closed: true,
 		during: func(sw *tl1switch.Switch, _ *device, _ context.CancelCauseFunc) {
@@ -307,22 +297,8 @@ var faults = []fault{
 		}},
 }
 
-// errAny matches any error, errTooLong a *tl1.TooLongError.
-var (
-	errAny     = errors.New("any")
-	errTooLong = errors.New("too long")
-)
-
-func matches(err, want error) bool {
-	var long *tl1.TooLongError
-	switch {
-	case is(want, errAny):
-		return err != nil
-	case is(want, errTooLong):
-		return errors.As(err, &long)
-	}
-	return is(err, want)
-}
+// matches is drivertest.Matches where ErrTooLong is a *tl1.TooLongError.
+func matches(err, want error) bool { return drivertest.Matches[*tl1.TooLongError](err, want) }
 
 func number(s string) (n int) {
 	fmt.Sscan(s, &n)
@@ -352,60 +328,23 @@ func testFault(t *testing.T, f fault, m method) {
 		t.Fatal(err)
 	}
 	d.set(m.codes, f.strike)
-	ctx, cancel := context.WithCancelCause(t.Context())
-	defer cancel(nil)
+	var during func(context.CancelCauseFunc)
 	if f.during != nil {
-		go f.during(sw, d, cancel)
-		if f.name == "refused when connecting again" {
-			synctest.Wait()
-		}
+		during = func(cancel context.CancelCauseFunc) { f.during(sw, d, cancel) }
 	}
-	begun := time.Now()
-	err = m.call(ctx, sw)
-	took := time.Since(begun)
-
 	want := f.want(m)
-	if !matches(err, want) {
-		t.Errorf("got error %v, want one that matches %v", err, want)
-	}
-	if took > f.takes && (err != nil || m.name != "Notify") {
-		t.Errorf("took %v, want at most %v", took, f.takes)
-	}
-	if err != nil {
-		text := err.Error()
-		if !strings.HasPrefix(text, "rail0: ") || strings.ContainsAny(text, "\r\n") || len(text) > 1000 {
-			t.Errorf("not one sentence that begins with the device: %q", text)
-		}
-		var op *ocs.OpError
-		if !errors.As(err, &op) || op.Device != "rail0" {
-			t.Errorf("%T is not an *ocs.OpError", err)
-		} else if !strings.Contains(op.Reply, f.reply) {
-			t.Errorf("got reply %q, want %q", op.Reply, f.reply)
-		}
-		if strings.Contains(fmt.Sprintf("%v %+v", err, op), password) {
-			t.Errorf("the error leaks: %v", err)
-		}
-	}
-
-	d.set(nil, nil)
-	again := m.call(t.Context(), sw)
-	switch {
-	case f.closed:
-		if !errors.Is(again, net.ErrClosed) {
-			t.Errorf("after Close: got %v", again)
-		}
-	case f.name == "refused when connecting again" && !m.read:
-		if !errors.Is(again, syscall.ECONNREFUSED) {
-			t.Errorf("while refused: got %v", again)
-		}
-		if err := m.call(t.Context(), sw); err != nil {
-			t.Errorf("afterwards: %v", err)
-		}
-	case again != nil:
-		t.Errorf("afterwards: %v", again)
+	err = drivertest.Outcome{
+		Matches: func(err error) bool { return matches(err, want) },
+		Want:    want, Reply: f.reply, Takes: f.takes, Closed: f.closed,
+		Lasts:   m.name == "Notify",
+		Refused: f.name == "refused when connecting again" && !m.read,
+	}.Check(t, func(ctx context.Context) error { return m.call(ctx, sw) }, during, func() { d.set(nil, nil) })
+	var op *ocs.OpError
+	if errors.As(err, &op) && strings.Contains(fmt.Sprintf("%v %+v", err, op), password) {
+		t.Errorf("the error leaks: %v", err)
 	}
 	sw.Close()
-	d.running.Wait()
+	d.Wait()
 	if strings.Contains(trace.String(), password) {
 		t.Error("the trace leaks")
 	}

@@ -38,7 +38,7 @@ func (l *line) fiber(want string, blocks ...[]string) {
 }
 
 func (l *line) fiberLogin() {
-	l.send("\r\n<")
+	l.Send("\r\n<")
 	l.says(`ACT-USER::admin:1::"`+password+`";`, fibers("", "1", nil))
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ocslab/ocslab/drivers/internal/drivertest"
 	"github.com/ocslab/ocslab/drivers/tl1switch"
 	"github.com/ocslab/ocslab/drivers/transport"
 	"github.com/ocslab/ocslab/internal/secret"
@@ -28,20 +29,8 @@ func talk(t *testing.T, f func(t *testing.T, sw *tl1switch.Switch), scripts ...f
 		sw := p.open()
 		f(t, sw)
 		sw.Close()
-		p.finish()
+		p.Finish()
 	})
-}
-
-func mustMap(t testing.TB, s string) ocs.Map {
-	t.Helper()
-	if s == "" {
-		return ocs.Map{}
-	}
-	m, err := ocs.ParseMap(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
 }
 
 // TestGoldenSession is every byte that the driver sends in a session that uses
@@ -63,7 +52,7 @@ func TestGoldenSession(t *testing.T) {
 				t.Errorf("got %+v, want %+v", id, want)
 			}
 		}
-		r, err := ocs.Reconcile(ctx, sw, mustMap(t, "1>17,2>18"), ocs.Safe)
+		r, err := ocs.Reconcile(ctx, sw, drivertest.Map(t, "1>17,2>18"), ocs.Safe)
 		check(err)
 		if r.Receipt.Requests != 1 {
 			t.Errorf("got %d requests, want 1", r.Receipt.Requests)
@@ -99,7 +88,7 @@ func TestGoldenSession(t *testing.T) {
 			t.Error("boot mode bright: no error")
 		}
 		check(sw.Restart(ctx))
-		_, err = sw.Apply(ctx, ocs.Change{Remove: mustMap(t, "1>17,2>18,3>19"), Add: mustMap(t, "1>18,4>20")})
+		_, err = sw.Apply(ctx, ocs.Change{Remove: drivertest.Map(t, "1>17,2>18,3>19"), Add: drivertest.Map(t, "1>18,4>20")})
 		check(err)
 		_, err = sw.Apply(ctx, ocs.Change{})
 		check(err)
@@ -121,9 +110,9 @@ func TestGoldenSession(t *testing.T) {
 		l.ask("OPR-PORT-SHUTTER::1&2:15:;")
 		l.ask("RLS-PORT-SHUTTER::1:16:;")
 		if got, want := l.next()+";"+l.next()+";", `ED-PORT-LABEL::4:17:::LABEL="rack 7/\"left\"; up";`; got != want {
-			l.t.Errorf("got %q, want %q", got, want)
+			l.T.Errorf("got %q, want %q", got, want)
 		}
-		l.send(completed("17"))
+		l.Send(completed("17"))
 		l.ask("ED-PORT-LABEL::4:18:::LABEL=gpu_1;")
 		l.ask("DLT-PORT-LABEL::4:19:;")
 		l.ask("RTRV-PORT-LABEL:::20:;", `4:a;\"b\"`)
@@ -146,22 +135,22 @@ func TestLogin(t *testing.T) {
 		{"odd user", "lab:1;", "x", func(l *line) {
 			l.next()
 			l.expect(`":1::x;`)
-			l.send(completed("1"))
+			l.Send(completed("1"))
 			quiet(l)
 		}, nil},
 		{"already logged in", "", "root", func(l *line) {
 			l.expect("ACT-USER::admin:1::root;")
-			l.send(denied("1", "SNVS", "Already logged in"))
+			l.Send(denied("1", "SNVS", "Already logged in"))
 			quiet(l)
 		}, nil},
 		{"denied", "", "root", func(l *line) {
 			l.expect("ACT-USER::admin:1::root;")
-			l.send(denied("1", "PICC", "Permission denied"))
+			l.Send(denied("1", "PICC", "Permission denied"))
 		}, ocs.ErrDenied},
 		{"no ARC", "", "root", func(l *line) {
 			l.ask("ACT-USER::admin:1::root;")
 			l.expect("OPR-ARC-EQPT::REPMGR:2::IND;")
-			l.send(denied("2", "IICM", "Unknown command"))
+			l.Send(denied("2", "IICM", "Unknown command"))
 		}, nil},
 		{"too many sessions", "", "root", func(l *line) { l.expect("ACT-USER::admin:1::root;"); l.Close() }, io.EOF},
 		{"refused", "", "root", nil, syscall.ECONNREFUSED},
@@ -175,7 +164,7 @@ func TestLogin(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := newPeer(t, tt.script)
 				sw, err := tl1switch.Open(t.Context(), tl1switch.Config{Dialer: p, User: tt.user, Password: secret.New(tt.password)})
-				if !is(err, tt.want) {
+				if !drivertest.Is(err, tt.want) {
 					t.Errorf("got %v, want %v", err, tt.want)
 				}
 				if err == nil {
@@ -183,7 +172,7 @@ func TestLogin(t *testing.T) {
 				} else if !strings.HasPrefix(err.Error(), "in memory: ") {
 					t.Errorf("does not name the device: %v", err)
 				}
-				p.finish()
+				p.Finish()
 			})
 		})
 	}
@@ -205,7 +194,7 @@ func TestRepeats(t *testing.T) {
 	restart := func(ctx context.Context, sw *tl1switch.Switch) (int, error) { return 0, sw.Restart(ctx) }
 	loggedOut := func(l *line, command string) {
 		l.expect(command)
-		l.send(denied(tag(command), "PLNA", "Not logged in"))
+		l.Send(denied(tag(command), "PLNA", "Not logged in"))
 	}
 	for _, tt := range []struct {
 		name     string
@@ -223,7 +212,7 @@ func TestRepeats(t *testing.T) {
 		{"write after logout by text alone", apply, 2, nil, []func(*line){func(l *line) {
 			l.login(1)
 			l.expect("ENT-PATCH::1,17:3:;")
-			l.send(denied("3", "SROF", "User is not logged in"))
+			l.Send(denied("3", "SROF", "User is not logged in"))
 			l.login(4)
 			l.ask("ENT-PATCH::1,17:6:;")
 		}}},
@@ -237,7 +226,7 @@ func TestRepeats(t *testing.T) {
 			l.login(1)
 			loggedOut(l, "ENT-PATCH::1,17:3:;")
 			l.next()
-			l.send(denied("4", "PICC", "Permission denied"))
+			l.Send(denied("4", "PICC", "Permission denied"))
 		}}},
 		{"restart after logout", restart, 0, ocs.ErrDenied, []func(*line){func(l *line) {
 			l.login(1)
@@ -270,7 +259,7 @@ func TestRepeats(t *testing.T) {
 		{"write after half a reply", apply, 1, io.ErrUnexpectedEOF, []func(*line){func(l *line) {
 			l.login(1)
 			l.expect("ENT-PATCH::1,17:3:;")
-			l.send(completed("3")[:30])
+			l.Send(completed("3")[:30])
 			l.Close()
 		}}},
 		{"restart after lost reply", restart, 0, io.EOF, []func(*line){func(l *line) {
@@ -293,9 +282,9 @@ func TestRepeats(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			talk(t, func(t *testing.T, sw *tl1switch.Switch) {
-				idle()
+				drivertest.Idle()
 				requests, err := tt.call(t.Context(), sw)
-				if !is(err, tt.want) || requests != tt.requests {
+				if !drivertest.Is(err, tt.want) || requests != tt.requests {
 					t.Errorf("got %d requests and %v, want %d and %v", requests, err, tt.requests, tt.want)
 				}
 			}, tt.scripts...)
@@ -351,7 +340,7 @@ func TestUnsentIsSentAgain(t *testing.T) {
 			t.Errorf("got %d requests, %v", r.Requests, err)
 		}
 		sw.Close()
-		p.finish()
+		p.Finish()
 	})
 }
 
@@ -362,7 +351,7 @@ func TestReceipt(t *testing.T) {
 	dribble := func(l *line, s string) {
 		for i := range len(s) {
 			time.Sleep(pause)
-			l.send(s[i : i+1])
+			l.Send(s[i : i+1])
 		}
 	}
 	block := strings.TrimSuffix(completed("4", "1,17"), ";") + ">"
@@ -408,7 +397,7 @@ func TestReceipt(t *testing.T) {
 			}, func(l *line) {
 				l.login(1)
 				l.ask("OPR-PORT-SHUTTER::1:3:;")
-				l.send("\r\n") // line end behind the terminator
+				l.Send("\r\n") // line end behind the terminator
 				l.expect("ENT-PATCH::1,17:4:;")
 				dribble(l, tt.before+tt.reply+tt.after)
 			})
@@ -420,7 +409,7 @@ func TestBlocks(t *testing.T) {
 	talk(t, func(t *testing.T, sw *tl1switch.Switch) {
 		for range 2 {
 			m, err := sw.CrossConnects(t.Context())
-			if err != nil || !m.Equal(mustMap(t, "1>17,2>18,3>19")) {
+			if err != nil || !m.Equal(drivertest.Map(t, "1>17,2>18,3>19")) {
 				t.Errorf("got %v, %v", m, err)
 			}
 		}
@@ -433,13 +422,13 @@ func TestBlocks(t *testing.T) {
 		l.login(1)
 		more := func(ctag, s string) string { return strings.TrimSuffix(completed(ctag, s), ";") + ">" }
 		l.expect("RTRV-PATCH:::3:;")
-		l.send(more("3", "1,17") + more("3", "2,18") + autonomous(1, "x") + completed("3", "3,19"))
+		l.Send(more("3", "1,17") + more("3", "2,18") + autonomous(1, "x") + completed("3", "3,19"))
 		l.expect("RTRV-PATCH:::4:;") // RTRV instead of '>'
-		l.send(strings.ReplaceAll(completed("4", "1,17"), "COMPLD", "RTRV"))
-		l.send(strings.ReplaceAll(completed("4", "2,18"), "COMPLD", "RTRV"))
-		l.send(completed("4", "3,19"))
+		l.Send(strings.ReplaceAll(completed("4", "1,17"), "COMPLD", "RTRV"))
+		l.Send(strings.ReplaceAll(completed("4", "2,18"), "COMPLD", "RTRV"))
+		l.Send(completed("4", "3,19"))
 		l.expect("RTRV-PATCH:::5:;")
-		l.send(more("5", "1,17"))
+		l.Send(more("5", "1,17"))
 	})
 }
 
@@ -453,14 +442,14 @@ func TestPasswordIsHidden(t *testing.T) {
 				p := newPeer(t, func(l *line) {
 					var raw strings.Builder
 					for end := false; !end; { // up to the last ';' of the login
-						b, _ := l.in.ReadByte()
+						b, _ := l.In.ReadByte()
 						raw.WriteByte(b)
 						end = b == ';'
 					}
 					for i := range raw.Len() { // echo as one types
-						l.send(raw.String()[i : i+1])
+						l.Send(raw.String()[i : i+1])
 					}
-					l.send("\r\n" + denied("1", "PICC", "bad login :"+pw+";"))
+					l.Send("\r\n" + denied("1", "PICC", "bad login :"+pw+";"))
 				})
 				cfg := p.config()
 				cfg.Password = secret.New(pw)
@@ -477,7 +466,7 @@ func TestPasswordIsHidden(t *testing.T) {
 					t.Fatalf("got %v", err)
 				}
 				fmt.Fprintf(&errs, "%v %+v %+v", err, op, errors.Unwrap(err))
-				p.finish()
+				p.Finish()
 				secrets := []string{pw}
 				if len(pw) < 4 { // a digit may be anywhere, a login may not
 					secrets = []string{":" + pw + ";"}
@@ -515,11 +504,11 @@ func TestStaleReplies(t *testing.T) {
 		l.login(1)
 		l.expect("RTRV-PATCH:::3:;")
 		time.Sleep(2 * time.Second)
-		l.send(completed("3", "1,17"))
+		l.Send(completed("3", "1,17"))
 		l.expect("RTRV-PATCH:::4:;")
-		l.send(denied("0", "IISP", "about the request before") + completed("4", "2,18") + completed("4", "9,99"))
+		l.Send(denied("0", "IISP", "about the request before") + completed("4", "2,18") + completed("4", "9,99"))
 		l.ask("RTRV-PATCH:::5:;", "2,18")
-		l.send("\r\n" + completed("5", "9,99"))
+		l.Send("\r\n" + completed("5", "9,99"))
 		l.ask("RTRV-PATCH:::6:;", "2,18")
 	})
 }
@@ -533,10 +522,10 @@ func TestHalfReply(t *testing.T) {
 			l.login(1)
 			l.expect("RTRV-PATCH:::3:;")
 			whole := completed("3", "1,17")
-			l.send(whole[:50])
+			l.Send(whole[:50])
 			if rest {
 				time.Sleep(2 * time.Second)
-				l.send(whole[50:])
+				l.Send(whole[50:])
 				l.ask("RTRV-PATCH:::4:;", "2,18")
 			}
 		}, second}
@@ -571,10 +560,10 @@ func TestTailAfterWholeMessage(t *testing.T) {
 		l.login(1)
 		l.expect("ENT-PATCH::1,17:3:;")
 		alarm := autonomous(1, "x")
-		l.send(alarm[:20])
+		l.Send(alarm[:20])
 		time.Sleep(time.Second)
-		l.send(alarm[20:] + autonomous(2, "y") + completed("3")[:10])
-		l.send(completed("3")[10:30])
+		l.Send(alarm[20:] + autonomous(2, "y") + completed("3")[:10])
+		l.Send(completed("3")[10:30])
 		l.Close()
 	})
 }
@@ -590,8 +579,8 @@ func TestBlockedWrite(t *testing.T) {
 		takes time.Duration
 		again bool // a new session is needed
 	}{
-		{"cancelled", 0, time.Second, errEnough, time.Second, false},
-		{"cancelled half way", 5, time.Second, errEnough, time.Second, true},
+		{"cancelled", 0, time.Second, drivertest.ErrEnough, time.Second, false},
+		{"cancelled half way", 5, time.Second, drivertest.ErrEnough, time.Second, true},
 		{"for ever", 0, 0, context.DeadlineExceeded, tl1switch.DefaultTimeout, false},
 		{"half way for ever", 5, 0, context.DeadlineExceeded, tl1switch.DefaultTimeout, true},
 	} {
@@ -611,7 +600,7 @@ func TestBlockedWrite(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(t.Context())
 				defer cancel(nil)
 				if tt.limit > 0 {
-					time.AfterFunc(tt.limit, func() { cancel(errEnough) })
+					time.AfterFunc(tt.limit, func() { cancel(drivertest.ErrEnough) })
 				}
 				begun := time.Now()
 				r, err := sw.Apply(ctx, change)
@@ -649,17 +638,20 @@ func TestSlowWrite(t *testing.T) {
 			_, _ = l.Read(b)
 		}
 		if string(got) != "ENT-PATCH::1,17:3:;" {
-			l.t.Errorf("got %q", got)
+			l.T.Errorf("got %q", got)
 		}
-		l.send(completed("3"))
+		l.Send(completed("3"))
 	})
 }
 
-// slowDialer does not connect before it is told to stop.
-type slowDialer struct{ *peer }
+// slowDialer connects so many times, and then not before it is told to stop.
+type slowDialer struct {
+	*peer
+	fast int
+}
 
-func (d slowDialer) Dial(ctx context.Context) (transport.Conn, error) {
-	if d.dials == 0 {
+func (d *slowDialer) Dial(ctx context.Context) (transport.Conn, error) {
+	if d.fast--; d.fast >= 0 {
 		return d.peer.Dial(ctx)
 	}
 	<-ctx.Done()
@@ -674,7 +666,7 @@ func TestGivingUp(t *testing.T) {
 		stop func(sw *tl1switch.Switch, cancel context.CancelCauseFunc)
 		want error
 	}{
-		{"cancelled", func(_ *tl1switch.Switch, cancel context.CancelCauseFunc) { cancel(errEnough) }, errEnough},
+		{"cancelled", func(_ *tl1switch.Switch, cancel context.CancelCauseFunc) { cancel(drivertest.ErrEnough) }, drivertest.ErrEnough},
 		{"closed", func(sw *tl1switch.Switch, _ context.CancelCauseFunc) { sw.Close() }, net.ErrClosed},
 	} {
 		t.Run("turn, "+tt.name, func(t *testing.T) {
@@ -697,7 +689,7 @@ func TestGivingUp(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := newPeer(t, func(l *line) { l.login(1); l.Close() })
 				cfg := p.config()
-				cfg.Dialer = slowDialer{p}
+				cfg.Dialer = &slowDialer{p, 1}
 				sw, err := tl1switch.Open(t.Context(), cfg)
 				if err != nil {
 					t.Fatal(err)
@@ -712,16 +704,15 @@ func TestGivingUp(t *testing.T) {
 					t.Errorf("got %v after %v", err, time.Since(begun))
 				}
 				sw.Close()
-				p.finish()
+				p.Finish()
 			})
 		})
 	}
 	t.Run("connection, for ever", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPeer(t)
-			p.dials = 1
 			cfg := p.config()
-			cfg.Dialer = slowDialer{p}
+			cfg.Dialer = &slowDialer{peer: p}
 			begun := time.Now()
 			_, err := tl1switch.Open(t.Context(), cfg)
 			if !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != tl1switch.DefaultTimeout {
@@ -761,7 +752,7 @@ func TestCloseBeforeLogin(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		sw.Close()
-		p.finish()
+		p.Finish()
 	})
 }
 
@@ -769,9 +760,9 @@ func TestCloseBeforeLogin(t *testing.T) {
 func TestEndedContext(t *testing.T) {
 	talk(t, func(t *testing.T, sw *tl1switch.Switch) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		cancel(errEnough)
+		cancel(drivertest.ErrEnough)
 		for _, m := range methods {
-			if err := m.call(ctx, sw); !errors.Is(err, errEnough) {
+			if err := m.call(ctx, sw); !errors.Is(err, drivertest.ErrEnough) {
 				t.Errorf("%s: got %v", m.name, err)
 			}
 		}
@@ -791,7 +782,7 @@ func TestConcurrency(t *testing.T) {
 				}
 				f := strings.Split(command, ":")
 				time.Sleep(time.Millisecond)
-				l.send(autonomous(1, "3:PORT") + completed("SOMEBODY", "1:1") + completed(f[3], f[2]+":-"+f[2]+".5"))
+				l.Send(autonomous(1, "3:PORT") + completed("SOMEBODY", "1:1") + completed(f[3], f[2]+":-"+f[2]+".5"))
 			}
 		})
 		sw := p.open()
@@ -816,6 +807,6 @@ func TestConcurrency(t *testing.T) {
 		}
 		callers.Wait()
 		sw.Close()
-		p.finish()
+		p.Finish()
 	})
 }
