@@ -183,8 +183,8 @@ var severities = map[string]string{
 // namedPort is a port in the text of a notification that has no leaf for it.
 var namedPort = regexp.MustCompile(`(?i)\bport (\d{1,5})\b`)
 
-// announce hands a notification to those who listen. The text is the name of
-// the notification and what is in it.
+// announce hands a notification to those who listen. The text is what somebody
+// did, or the name of the notification and what is in it.
 func (sw *Switch) announce(root *netconf.Node, raw []byte, received time.Time) {
 	if !sw.events.Wanted() {
 		return
@@ -202,8 +202,9 @@ func (sw *Switch) announce(root *netconf.Node, raw []byte, received time.Time) {
 			e.Severity = "critical"
 		}
 		e.Port, _ = parsePort(n.Value("port-id"))
-		details := describe(nil, n)
-		if len(details) > 0 {
+		if text := activity(n); text != "" {
+			e.Text = text
+		} else if details := describe(nil, n); len(details) > 0 {
 			e.Text += ": " + strings.Join(details, ", ")
 		}
 		if sub := namedPort.FindStringSubmatch(e.Text); e.Port == 0 && sub != nil {
@@ -212,6 +213,21 @@ func (sw *Switch) announce(root *netconf.Node, raw []byte, received time.Time) {
 		}
 	}
 	sw.events.Publish(e)
+}
+
+// activity says in one sentence what somebody did, if that is what a
+// notification tells.
+func activity(n *netconf.Node) string {
+	text := strings.TrimSpace(n.Value("notification-activity"))
+	if text == "" {
+		return ""
+	}
+	for _, part := range [][2]string{{", by ", "notification-username"}, {" over ", "notification-protocol"}, {" from ", "notification-ip-address"}} {
+		if v := strings.TrimSpace(n.Value(part[1])); v != "" {
+			text += part[0] + v
+		}
+	}
+	return text
 }
 
 // describe appends the leaves of a notification, those with a text.
