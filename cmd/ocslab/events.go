@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -60,7 +61,7 @@ func (a *app) watchSwitches(ctx context.Context, names []string, length time.Dur
 		ctx, cancel = context.WithTimeout(ctx, length)
 		defer cancel()
 	}
-	a.printf("watching %d switches; times since now; Ctrl-C ends\n", len(watched))
+	a.printf("watching %s; times since now; Ctrl-C ends\n", strings.Join(names, ", "))
 	began := time.Now()
 	axis := timeline.HostAxis()
 	var printing sync.Mutex // held while a line is written
