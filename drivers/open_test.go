@@ -48,7 +48,8 @@ func TestParse(t *testing.T) {
 		}
 	}
 	for url, want := range map[string]string{
-		"tl1+serial:///dev/ttyUSB0": "/dev/ttyUSB0",
+		"tl1+serial:///dev/ttyUSB0":                                                            "/dev/ttyUSB0",
+		"scpi+serial:///dev/serial/by-path/pci-0000:00:14.0@1-usb":                             "/dev/serial/by-path/pci-0000:00:14.0@1-usb",
 		"scpi+serial:///dev/serial/by-id/../x?baud=9600&parity=even&stop-bits=1.5&data-bits=7": "/dev/serial/x",
 	} {
 		got, err := drivers.Parse(url)

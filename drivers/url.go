@@ -86,6 +86,9 @@ func positive(value string) string {
 	return ""
 }
 
+// Schemes returns the protocols of URLs that can be opened.
+func Schemes() []string { return slices.Sorted(maps.Keys(schemes)) }
+
 // IsURL reports whether s is meant as a URL rather than as a name.
 func IsURL(s string) bool { return strings.Contains(s, "://") }
 
@@ -99,11 +102,15 @@ func Parse(raw string) (Target, error) {
 		// Its text quotes the URL, and there may be a password in it.
 		return fail("cannot be read")
 	}
+	sc, known := schemes[u.Scheme]
 	_, password := u.User.Password()
-	if password || strings.Contains(u.Opaque+u.Path+u.RawQuery+u.Fragment, "@") {
+	behind := u.Opaque + u.Path + u.RawQuery + u.Fragment
+	if sc.line { // names in /dev/serial/by-path have an @
+		behind = u.RawQuery + u.Fragment
+	}
+	if password || strings.Contains(behind, "@") {
 		return fail("a password does not belong into a URL: use --password env:NAME or file:PATH, or password: in the lab file")
 	}
-	sc, known := schemes[u.Scheme]
 	switch {
 	case !known:
 		return fail("unknown protocol: want one of %s", list(schemes))

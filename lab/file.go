@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ocslab/ocslab/drivers"
 	"github.com/ocslab/ocslab/internal/secret"
 	"github.com/ocslab/ocslab/internal/strictyaml"
 	"github.com/ocslab/ocslab/ocs"
@@ -323,6 +324,11 @@ func checkURL(text string) error {
 		if n, err := strconv.ParseUint(p, 10, 16); err != nil || n == 0 {
 			return errors.New("the port in the URL is not in 1 to 65535")
 		}
+	}
+	// The drivers know the options. What they do not speak yet they have none of.
+	var bad *drivers.URLError
+	if _, err := drivers.Parse(text); slices.Contains(drivers.Schemes(), scheme) && errors.As(err, &bad) {
+		return errors.New(bad.Reason)
 	}
 	return nil
 }
