@@ -83,7 +83,7 @@ func (r *Recorder) Apply(ctx context.Context, c ocs.Change) (ocs.Receipt, error)
 }
 
 // refusals are the errors with which a device says that it did nothing.
-var refusals = []error{ocs.ErrDenied, ocs.ErrConflict, ocs.ErrNotConnected, ocs.ErrNotSupported, ocs.ErrPort}
+var refusals = []error{ocs.ErrDenied, ocs.ErrConflict, ocs.ErrInterlock, ocs.ErrNotConnected, ocs.ErrNotSupported, ocs.ErrPort}
 
 // outcome says what is known of a change after Apply.
 func outcome(ctx context.Context, receipt ocs.Receipt, err error) (State, Result) {
