@@ -62,6 +62,9 @@ func (a *app) watchSwitches(ctx context.Context, names []string, length time.Dur
 		defer cancel()
 	}
 	a.printf("watching %s; times since now; Ctrl-C ends\n", strings.Join(names, ", "))
+	if a.set.JSON {
+		a.json(watchingLine{"watching", "events, and the map read again and again"})
+	}
 	began := time.Now()
 	axis := timeline.HostAxis()
 	var printing sync.Mutex // held while a line is written

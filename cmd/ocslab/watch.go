@@ -179,6 +179,13 @@ func localHosts(netnss []string, name string, interfaces []string) ([]watch.Host
 	return hosts, nil
 }
 
+// watchingLine is the first line of a watch that is no agent's: what comes to pass
+// from here on is seen.
+type watchingLine struct {
+	Kind string `json:"kind"` // "watching"
+	How  string `json:"how"`
+}
+
 // viewer is one run of the watch command.
 type viewer struct {
 	a              *app
@@ -239,6 +246,9 @@ func (v *viewer) follow(ctx context.Context, w *watch.Watch, not []watch.Source)
 		}
 	}
 	v.a.printf("watching (%s); times since now; Ctrl-C ends\n", v.flags.mode())
+	if v.a.set.JSON && !v.agent {
+		v.a.json(watchingLine{"watching", v.flags.mode()})
+	}
 	v.began = timeline.HostAxis().NS(time.Now())
 	var printing sync.Mutex // held while a line is written
 	if v.length > 0 {
