@@ -20,7 +20,11 @@ func (d *Device) tellEditLocked(by *Session, e *Edit, users []User) {
 	}
 	ports := func(category, what string, changed []ocs.Port) {
 		if len(changed) > 0 {
-			tell(category, "%s of %s changed", what, portNames(changed))
+			noun := "port"
+			if len(changed) > 1 {
+				noun = "ports"
+			}
+			tell(category, "%s of %s %s changed", what, noun, ocs.FormatPorts(changed))
 		}
 	}
 	ports("SYSTEM", "Label", changed(e.Labels, func(n ocs.Port) string { return d.labels[n] }))
@@ -46,32 +50,6 @@ func changed[T comparable](to map[ocs.Port]T, now func(ocs.Port) T) (ports []ocs
 	}
 	slices.Sort(ports)
 	return ports
-}
-
-// portNames says ascending ports in words, those in a row as "2-5".
-func portNames(ports []ocs.Port) string {
-	var b strings.Builder
-	b.WriteString("port")
-	if len(ports) > 1 {
-		b.WriteByte('s')
-	}
-	for i := 0; i < len(ports); {
-		last := i
-		for last+1 < len(ports) && ports[last+1] == ports[last]+1 {
-			last++
-		}
-		if i == 0 {
-			b.WriteByte(' ')
-		} else {
-			b.WriteByte(',')
-		}
-		b.WriteString(ports[i].String())
-		if last > i {
-			b.WriteString("-" + ports[last].String())
-		}
-		i = last + 1
-	}
-	return b.String()
 }
 
 // describeUsers says a change of the accounts in words, without passwords.
