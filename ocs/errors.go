@@ -70,6 +70,9 @@ type ConflictError struct {
 
 // Error returns one sentence that names the shared port.
 func (e *ConflictError) Error() string {
+	if e.Want.Ingress != e.Have.Ingress && e.Want.Egress != e.Have.Egress && !shareAny(e.Want, e.Have) {
+		return fmt.Sprintf("%v excludes %v, which is there", e.Want, e.Have)
+	}
 	side, p := "ingress", e.Want.Ingress
 	if e.Have.Ingress != p {
 		side, p = "egress", e.Want.Egress
@@ -80,6 +83,9 @@ func (e *ConflictError) Error() string {
 	}
 	return fmt.Sprintf("%v: %s %d is busy with %v%s", e.Want, side, p, e.Have, where)
 }
+
+// shareAny reports whether c and d use a port in whatever role.
+func shareAny(c, d CrossConnect) bool { return c.Ingress == d.Egress || c.Egress == d.Ingress }
 
 // Is reports whether target is ErrConflict.
 func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
@@ -100,7 +106,9 @@ func (e *PortError) Error() string {
 		fmt.Fprintf(&b, "%v: ", e.CrossConnect)
 	}
 	fmt.Fprintf(&b, "port %d %s", e.Port, e.Reason)
-	if e.Geometry.Known() {
+	if e.Geometry.Lanes > 0 {
+		fmt.Fprintf(&b, " of %v (%s)", e.Geometry, e.Geometry.ranges())
+	} else if e.Geometry.Known() {
 		fmt.Fprintf(&b, " of this %v switch (%s)", e.Geometry, e.Geometry.ranges())
 	}
 	return b.String()

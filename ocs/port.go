@@ -77,6 +77,9 @@ func (r DB) String() string { return fmt.Sprintf("%.2f dB", float64(r)) }
 // unless IngressBase or EgressBase say otherwise. A single-sided device
 // (product codes "<n>xCC") has ports 1..N, each of which may be either end of
 // one light path, but of one only.
+//
+// A bundle of transceivers, which has [Geometry.Lanes], reaches from each ingress
+// only a few egress ports: see [Transceivers].
 type Geometry struct {
 	Ingress int // number of ingress ports; of all ports when SingleSided
 	Egress  int // number of egress ports; 0 when SingleSided
@@ -86,6 +89,25 @@ type Geometry struct {
 	IngressBase, EgressBase Port
 
 	SingleSided bool
+
+	// Lanes of each transceiver; zero for a matrix, which joins any ingress to
+	// any egress.
+	Lanes int
+}
+
+// Transceivers returns the geometry of a bundle of optical circuit-switching
+// transceivers with so many lanes each. With N = modules * lanes, ingress i of
+// 1..N is the transmitter of one lane, module by module, and reaches
+//
+//	N+i     fibre 1 of the same lane
+//	2N+i    fibre 2 of the same lane
+//	3N+j    inside the module, the receiver of lane j of the same module
+//
+// A lane that sends into a fibre also listens to that fibre. So i>N+i or i>2N+i
+// excludes every j>3N+i: the receiver cannot listen to both.
+func Transceivers(modules, lanes int) Geometry {
+	n := modules * lanes
+	return Geometry{Ingress: n, Egress: 3 * n, Lanes: lanes}
 }
 
 // TwoSided returns the usual geometry of an n x m switch.
@@ -98,11 +120,16 @@ func SingleSided(n int) Geometry { return Geometry{Ingress: n, SingleSided: true
 // permits every port.
 func (g Geometry) Known() bool { return g.Ingress > 0 }
 
-// String returns "32x32", or "48xCC" for a single-sided device.
+// String returns "32x32", "48xCC" for a single-sided device, or "8 modules of
+// 8 lanes".
 func (g Geometry) String() string {
 	switch {
 	case !g.Known():
 		return "unknown"
+	case g.Lanes == g.Ingress:
+		return fmt.Sprintf("1 module of %d lanes", g.Lanes)
+	case g.Lanes > 0:
+		return fmt.Sprintf("%d modules of %d lanes", g.Ingress/g.Lanes, g.Lanes)
 	case g.SingleSided:
 		return fmt.Sprintf("%dxCC", g.Ingress)
 	}
@@ -111,6 +138,12 @@ func (g Geometry) String() string {
 
 // ParseGeometry reads the form that [Geometry.String] writes.
 func ParseGeometry(s string) (Geometry, error) {
+	var modules, lanes int
+	if n, _ := fmt.Sscanf(strings.Replace(s, "modules", "module", 1), "%d module of %d lanes", &modules, &lanes); n == 2 {
+		if g := Transceivers(modules, lanes); modules > 0 && lanes > 0 && modules <= 1<<12 && lanes <= 16 && g.String() == s {
+			return g, nil
+		}
+	}
 	a, b, ok := strings.Cut(strings.TrimSpace(s), "x")
 	n, errN := strconv.ParseUint(a, 10, 15)
 	if !ok || errN != nil || n == 0 {
@@ -184,6 +217,64 @@ func portRange(first Port, n int) []Port {
 	return ps
 }
 
+// PortName says for people what port p of a bundle of transceivers is, "module 2
+// lane 5 fibre 1"; "" for a matrix, whose ports have numbers only.
+func (g Geometry) PortName(p Port) string {
+	if g.Lanes == 0 || !g.Has(p) {
+		return ""
+	}
+	n := int(p - g.ingressBase())
+	where := []string{"transmitter", "fibre 1", "fibre 2", "receiver"}[n/g.Ingress]
+	lane := fmt.Sprintf("lane %d %s", n%g.Ingress%g.Lanes+1, where)
+	if g.Ingress == g.Lanes {
+		return lane
+	}
+	return fmt.Sprintf("module %d %s", n%g.Ingress/g.Lanes+1, lane)
+}
+
+// Reaches reports whether light from ingress can be sent to egress, if nothing
+// else is in the way. An unknown geometry reaches everything.
+func (g Geometry) Reaches(ingress, egress Port) bool {
+	switch {
+	case !g.Known():
+		return true
+	case !g.IsIngress(ingress) || !g.IsEgress(egress):
+		return false
+	case g.Lanes == 0:
+		return true
+	}
+	from, to := int(ingress-g.ingressBase()), int(egress-g.egressBase())
+	if place := to / g.Ingress; place < 2 {
+		return to%g.Ingress == from
+	}
+	return to%g.Ingress/g.Lanes == from/g.Lanes
+}
+
+// listens returns the ingress of the lane whose receiver c occupies, and whether
+// it listens to a fibre there rather than to the module itself.
+func (g Geometry) listens(c CrossConnect) (lane Port, fibre bool) {
+	to := int(c.Egress - g.egressBase())
+	return g.ingressBase() + Port(to%g.Ingress), to/g.Ingress < 2
+}
+
+// Excludes reports whether the device can hold either of two cross-connects, but
+// not both, though they share no ingress and no egress: a port of a single-sided
+// device would have two roles, or the receiver of a transceiver's lane would
+// listen to two places.
+func (g Geometry) Excludes(c, d CrossConnect) bool {
+	switch {
+	case c == d || !g.Known():
+		return false
+	case g.SingleSided:
+		return c.Ingress == d.Egress || c.Egress == d.Ingress
+	case g.Lanes == 0 || !g.Reaches(c.Ingress, c.Egress) || !g.Reaches(d.Ingress, d.Egress):
+		return false
+	}
+	lane, fibre := g.listens(c)
+	other, otherFibre := g.listens(d)
+	return lane == other && fibre != otherFibre
+}
+
 // Check reports the first cross-connect of m that the device cannot hold, as
 // an error that matches [ErrPort]. An unknown geometry accepts every map.
 func (g Geometry) Check(m Map) error {
@@ -196,6 +287,14 @@ func (g Geometry) Check(m Map) error {
 			return &PortError{Port: c.Ingress, Geometry: g, CrossConnect: c, Reason: "is not an ingress port"}
 		case !g.IsEgress(c.Egress):
 			return &PortError{Port: c.Egress, Geometry: g, CrossConnect: c, Reason: "is not an egress port"}
+		case !g.Reaches(c.Ingress, c.Egress):
+			return &PortError{Port: c.Egress, Geometry: g, CrossConnect: c, Reason: fmt.Sprintf("cannot be reached from port %d", c.Ingress)}
+		}
+		if g.Lanes > 0 {
+			lane, fibre := g.listens(c)
+			if e, sends := m.EgressOf(lane); sends && !fibre && g.Excludes(c, CrossConnect{lane, e}) {
+				return &PortError{Port: c.Egress, Geometry: g, CrossConnect: c, Reason: fmt.Sprintf("is of a lane that listens to its fibre, in %d>%d,", lane, e)}
+			}
 		}
 		if !g.SingleSided {
 			continue
@@ -215,6 +314,9 @@ func (g Geometry) ranges() string {
 	in := fmt.Sprintf("%d-%d", g.ingressBase(), g.ingressBase()+Port(g.Ingress)-1)
 	if g.SingleSided {
 		return "ports " + in
+	}
+	if n := Port(g.Ingress); g.Lanes > 0 {
+		return fmt.Sprintf("ingress i of %s reaches its fibre 1 at %d+i, its fibre 2 at %d+i, and of its own module the receiver of lane j at %d+j", in, n, 2*n, 3*n)
 	}
 	return fmt.Sprintf("ingress %s, egress %d-%d", in, g.egressBase(), g.egressBase()+Port(g.Egress)-1)
 }

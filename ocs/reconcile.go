@@ -149,22 +149,20 @@ func Reconcile(ctx context.Context, sw Switch, want Map, policy Policy) (Report,
 	return execute(ctx, sw, want, policy, func(have Map) (Change, error) { return Plan(have, want, policy) })
 }
 
-// freeOtherRoles extends c on single-sided devices, where a port that is to
-// become an ingress must not stay an egress, and the other way round.
-func freeOtherRoles(have Map, c Change, g Geometry, policy Policy) (Change, error) {
-	if !g.SingleSided || policy == Overwrite {
+// freeExcluded extends c by what stands in its way though it shares no port with
+// it in the same role: see [Geometry.Excludes].
+func freeExcluded(have Map, c Change, g Geometry, policy Policy) (Change, error) {
+	if !g.SingleSided && g.Lanes == 0 || policy == Overwrite {
 		return c, nil
 	}
 	rest := have.Minus(c.Remove)
 	gone := map[CrossConnect]bool{}
 	var conflicts []error
 	for a := range c.Add.All() {
-		for _, p := range []Port{a.Ingress, a.Egress} {
-			for _, other := range rest.At(p) {
-				if other != a {
-					gone[other] = true
-					conflicts = append(conflicts, &ConflictError{Want: a, Have: other})
-				}
+		for other := range rest.All() {
+			if g.Excludes(a, other) {
+				gone[other] = true
+				conflicts = append(conflicts, &ConflictError{Want: a, Have: other})
 			}
 		}
 	}
@@ -213,9 +211,8 @@ func preview(ctx context.Context, sw Switch, want Map, policy Policy, plan func(
 	if r.Change, err = plan(r.Before); err != nil {
 		return r, err
 	}
-	// On a single-sided device a port in the other role is in the way, too,
-	// which only the geometry tells.
-	r.Change, err = freeOtherRoles(r.Before, r.Change, id.Geometry, policy)
+	// Some of what is in the way only the geometry tells.
+	r.Change, err = freeExcluded(r.Before, r.Change, id.Geometry, policy)
 	return r, err
 }
 

@@ -2,6 +2,7 @@ package ocs
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -62,6 +63,16 @@ type Receipt struct {
 	Acked time.Time
 	// Requests is the number of requests sent, zero for an empty change.
 	Requests int
+	// Parts is what the parts of the device that took part say, where it has
+	// such: the modules of a bundle of transceivers.
+	Parts []Part
+}
+
+// Part is what one part of a device says of its share in a change.
+type Part struct {
+	Name string
+	// Took is how long its light was away, by the clock of the part.
+	Took time.Duration
 }
 
 // Then returns the receipt of a change that took the requests of r, and those of
@@ -77,6 +88,7 @@ func (r Receipt) Then(next Receipt) Receipt {
 		next.Begun = r.Begun
 	}
 	next.Requests += r.Requests
+	next.Parts = slices.Concat(r.Parts, next.Parts)
 	return next
 }
 

@@ -2,6 +2,7 @@ package netconfswitch_test
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -61,7 +62,7 @@ func TestApplyBytes(t *testing.T) {
 				if !r.SendStart.Equal(begun) || !r.Sent.Equal(begun) || r.FirstByte.Sub(begun) != 5*time.Millisecond || r.Acked.Sub(begun) != 8*time.Millisecond {
 					t.Errorf("got %+v", r)
 				}
-				if r, err := sw.Apply(ctx, ocs.Change{}); err != nil || r != (ocs.Receipt{}) {
+				if r, err := sw.Apply(ctx, ocs.Change{}); err != nil || !reflect.DeepEqual(r, ocs.Receipt{}) {
 					t.Errorf("empty: got %+v, %v", r, err)
 				}
 			})
