@@ -202,7 +202,9 @@ var ErrTable = errors.New("calibration table cannot be used")
 
 // Check returns an error unless the table can be written: what ParsePages would refuse.
 func (t *Table) Check() error {
-	bad := func(format string, args ...any) error { return fmt.Errorf("%w: %s", ErrTable, fmt.Sprintf(format, args...)) }
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", ErrTable, fmt.Sprintf(format, args...))
+	}
 	if n := len(t.Serial); n == 0 || n > 16 || strings.TrimSpace(t.Serial) != t.Serial {
 		return bad("the serial number is %q, want 1 to 16 characters", t.Serial)
 	}
