@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ocslab/ocslab/drivers/netconfswitch"
+	"github.com/ocslab/ocslab/drivers/ocstrx"
 	"github.com/ocslab/ocslab/drivers/scpiswitch"
 	"github.com/ocslab/ocslab/drivers/tl1switch"
 	"github.com/ocslab/ocslab/drivers/transport"
@@ -38,6 +39,7 @@ type (
 	protocol struct {
 		options   optionChecks
 		subsystem string // of SSH
+		baud      int    // of a serial line, unless the URL tells
 		open      func(ctx context.Context, t Target, d transport.Dialer, opt Options) (ocs.Switch, error)
 	}
 
@@ -51,7 +53,7 @@ type (
 		port    string // default
 		options optionChecks
 		dial    func(t Target, p protocol, opt Options) transport.Dialer
-		line    bool // a serial line, whose address is a path
+		path    string // example of an address that is a path: a serial line, a bus, a file
 	}
 )
 
@@ -62,6 +64,10 @@ var (
 	}
 	scpi    = protocol{options: optionChecks{"max-pairs": positive, "gap": duration}, open: openSCPI}
 	netconf = protocol{subsystem: "netconf", open: openNETCONF}
+	trx     = protocol{options: trxOptions, baud: 921600, open: openTransceivers}
+	// The modules' memory itself, without a board that speaks for them.
+	trxI2C    = protocol{options: and(trxOptions, optionChecks{"addr": addresses}), open: openI2C}
+	trxEEPROM = protocol{options: and(trxOptions, optionChecks{"also": anything}), open: openEEPROM}
 
 	tcp = carrier{dial: func(t Target, _ protocol, _ Options) transport.Dialer { return transport.TCP{Addr: t.Host} }}
 	ssh = carrier{
@@ -75,6 +81,7 @@ var (
 		options: optionChecks{"ca": anything, "cert": anything, "key": anything, "server-name": anything, "pin": anything},
 		dial:    dialTLS,
 	}
+	direct = carrier{dial: func(Target, protocol, Options) transport.Dialer { return nil }}
 	serial = carrier{
 		options: optionChecks{
 			"baud": positive, "data-bits": word("5", "6", "7", "8"),
@@ -92,24 +99,40 @@ var schemes = map[string]scheme{
 	"scpi+serial": onLine(scpi),
 	"netconf":     on(netconf, ssh, "830"),
 	"netconf+tls": on(netconf, tls, "6513"),
+
+	"ocstrx":        on(trx, tcp, "4001"), // that of the first line of most serial device servers
+	"ocstrx+serial": onLine(trx),
+	"ocstrx+i2c":    at("/dev/i2c-1", on(trxI2C, direct, "")),
+	"ocstrx+eeprom": at("/sys/bus/i2c/devices/1-0050/eeprom", on(trxEEPROM, direct, "")),
 }
+
+var trxOptions = optionChecks{"pre-emphasis": word("on", "off"), "settle-timeout": microseconds}
 
 // dialectPorts are the default ports of TL1 dialects over TCP.
 var dialectPorts = map[string]string{"calient": "3083", "glimmerglass": "10034"}
 
 func on(p protocol, c carrier, port string) scheme {
-	options := maps.Clone(p.options)
-	if options == nil {
-		options = optionChecks{}
-	}
+	options := optionChecks{}
+	maps.Copy(options, p.options)
 	maps.Copy(options, c.options)
 	return scheme{protocol: p, port: port, options: options, dial: c.dial}
 }
 
 func onLine(p protocol) scheme {
-	s := on(p, serial, "")
-	s.line = true
+	return at("/dev/ttyUSB0", on(p, serial, ""))
+}
+
+// at makes the address of a scheme a path.
+func at(example string, s scheme) scheme {
+	s.path = example
 	return s
+}
+
+// and joins options.
+func and(a, b optionChecks) optionChecks {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return all
 }
 
 // Open connects to the switch at a URL. Errors are a *[URLError] or, from the
@@ -192,9 +215,9 @@ func dialTLS(t Target, _ protocol, opt Options) transport.Dialer {
 	}
 }
 
-func dialSerial(t Target, _ protocol, _ Options) transport.Dialer {
+func dialSerial(t Target, p protocol, _ Options) transport.Dialer {
 	return transport.Serial{
-		Path: t.Path, Baud: t.number("baud"), DataBits: t.number("data-bits"),
+		Path: t.Path, Baud: cmp.Or(t.number("baud"), p.baud), DataBits: t.number("data-bits"),
 		Parity: t.options["parity"], StopBits: t.options["stop-bits"],
 	}
 }
@@ -219,4 +242,50 @@ func openSCPI(ctx context.Context, t Target, d transport.Dialer, opt Options) (o
 
 func openNETCONF(ctx context.Context, _ Target, d transport.Dialer, opt Options) (ocs.Switch, error) {
 	return opened(netconfswitch.Open(ctx, netconfswitch.Config{Dialer: d, Device: opt.Name, Timeout: opt.Timeout, Trace: opt.Trace}))
+}
+
+// openTransceivers opens the modules behind a board.
+func openTransceivers(ctx context.Context, t Target, d transport.Dialer, opt Options) (ocs.Switch, error) {
+	bus, err := ocstrx.OpenLink(ctx, ocstrx.LinkConfig{Dialer: d, Device: opt.Name, Timeout: opt.Timeout, Trace: opt.Trace})
+	if err != nil {
+		return nil, err
+	}
+	return openModules(ctx, t, bus, opt)
+}
+
+func openI2C(ctx context.Context, t Target, _ transport.Dialer, opt Options) (ocs.Switch, error) {
+	var addrs []uint16
+	for a := range strings.SplitSeq(t.options["addr"], ",") {
+		if n, err := strconv.ParseUint(a, 0, 7); err == nil {
+			addrs = append(addrs, uint16(n))
+		}
+	}
+	bus, err := ocstrx.OpenI2C(t.Path, addrs...)
+	if err != nil {
+		return nil, err
+	}
+	return openModules(ctx, t, bus, opt)
+}
+
+func openEEPROM(ctx context.Context, t Target, _ transport.Dialer, opt Options) (ocs.Switch, error) {
+	paths := []string{t.Path}
+	if also := t.options["also"]; also != "" {
+		paths = append(paths, strings.Split(also, ",")...)
+	}
+	bus, err := ocstrx.OpenEEPROM(paths...)
+	if err != nil {
+		return nil, err
+	}
+	return openModules(ctx, t, bus, opt)
+}
+
+// openModules makes a switch of what is on a bus.
+func openModules(ctx context.Context, t Target, bus ocstrx.Bus, opt Options) (ocs.Switch, error) {
+	cfg := ocstrx.Config{Bus: bus, Device: opt.Name}
+	if word := t.options["pre-emphasis"]; word != "" {
+		on := word == "on"
+		cfg.PreEmphasis = &on
+	}
+	cfg.Settle, _ = time.ParseDuration(t.options["settle-timeout"])
+	return opened(ocstrx.Open(ctx, cfg))
 }

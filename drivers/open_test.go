@@ -35,6 +35,7 @@ func TestParse(t *testing.T) {
 		"netconf://admin@host?hostkey=SHA256:JLY3kCkl7I4zKKZw4GDRsoRqiRZ9pffYLfdOY8g8+8Y": "netconf admin host:830",
 		"netconf://host?any-hostkey=yes":                          "netconf  host:830",
 		"netconf+tls://host?ca=a.pem&pin=SHA256:00&server-name=x": "netconf+tls  host:6513",
+		"ocstrx://host?pre-emphasis=on&settle-timeout=150us":      "ocstrx  host:4001",
 	} {
 		got, err := drivers.Parse(url)
 		if text := got.Scheme + " " + got.User + " " + got.Host; err != nil || text != want {
@@ -50,6 +51,9 @@ func TestParse(t *testing.T) {
 	for url, want := range map[string]string{
 		"tl1+serial:///dev/ttyUSB0":                                                            "/dev/ttyUSB0",
 		"scpi+serial:///dev/serial/by-path/pci-0000:00:14.0@1-usb":                             "/dev/serial/by-path/pci-0000:00:14.0@1-usb",
+		"ocstrx+serial:///dev/ttyACM0?baud=115200":                                             "/dev/ttyACM0",
+		"ocstrx+i2c:///dev/i2c-5?addr=0x50,81&pre-emphasis=off":                                "/dev/i2c-5",
+		"ocstrx+eeprom:///sys/bus/i2c/devices/5-0050/eeprom?also=/a,/b":                        "/sys/bus/i2c/devices/5-0050/eeprom",
 		"scpi+serial:///dev/serial/by-id/../x?baud=9600&parity=even&stop-bits=1.5&data-bits=7": "/dev/serial/x",
 	} {
 		got, err := drivers.Parse(url)
@@ -67,9 +71,9 @@ func TestParse(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	const password = "a password does not belong into a URL: use --password env:NAME or file:PATH, or password: in the lab file"
 	for _, tt := range []struct{ url, shown, reason string }{
-		{"", "", "unknown protocol: want one of netconf, netconf+tls, scpi, scpi+serial, tl1, tl1+serial, tl1+ssh"},
-		{"rail0", "rail0", "unknown protocol: want one of netconf, netconf+tls, scpi, scpi+serial, tl1, tl1+serial, tl1+ssh"},
-		{"http://host", "http://host", "unknown protocol: want one of netconf, netconf+tls, scpi, scpi+serial, tl1, tl1+serial, tl1+ssh"},
+		{"", "", "unknown protocol: want one of netconf, netconf+tls, ocstrx, ocstrx+eeprom, ocstrx+i2c, ocstrx+serial, scpi, scpi+serial, tl1, tl1+serial, tl1+ssh"},
+		{"rail0", "rail0", "unknown protocol: want one of netconf, netconf+tls, ocstrx, ocstrx+eeprom, ocstrx+i2c, ocstrx+serial, scpi, scpi+serial, tl1, tl1+serial, tl1+ssh"},
+		{"http://host", "http://host", "unknown protocol: want one of netconf, netconf+tls, ocstrx, ocstrx+eeprom, ocstrx+i2c, ocstrx+serial, scpi, scpi+serial, tl1, tl1+serial, tl1+ssh"},
 		{"tl1://", "tl1://", "no host"},
 		{"tl1://:3082", "tl1://:3082", "no host"},
 		{"tl1:host", "tl1:***", "no host"},
@@ -90,9 +94,14 @@ func TestParseRefuses(t *testing.T) {
 		{"netconf://host?hostkey=SHA256:xx", "netconf://host", "hostkey: want a fingerprint, SHA256: and 43 characters, as ssh-keygen -l prints it, or a public key"},
 		{"netconf://host?agent=no", "netconf://host", "agent: want yes, or leave it out"},
 		{"netconf://host?baud=1", "netconf://host", "there is an unknown option: want agent, any-hostkey, hostkey, key, known-hosts, legacy"},
-		{"tl1+serial://host/dev/x", "tl1+serial:///dev/x", "want the path of a serial line, as in tl1+serial:///dev/ttyUSB0, and no host"},
-		{"tl1+serial://", "tl1+serial://", "no serial line: want one as in tl1+serial:///dev/ttyUSB0"},
+		{"tl1+serial://host/dev/x", "tl1+serial:///dev/x", "want a path, as in tl1+serial:///dev/ttyUSB0, and no host"},
+		{"tl1+serial://", "tl1+serial://", "no path: want one as in tl1+serial:///dev/ttyUSB0"},
 		{"scpi+serial:///dev/x#y", "scpi+serial:///dev/x", "want nothing behind the path but ?options"},
+		{"ocstrx+i2c:///dev/i2c-1?addr=0x50,0x80", "ocstrx+i2c:///dev/i2c-1", "addr: want addresses of 0x08 to 0x77, separated by commas"},
+		{"ocstrx+i2c://", "ocstrx+i2c://", "no path: want one as in ocstrx+i2c:///dev/i2c-1"},
+		{"ocstrx://host?settle-timeout=2ms", "ocstrx://host", "settle-timeout: want a time from 1us to 1ms, such as 200us"},
+		{"ocstrx+serial:///dev/x?pre-emphasis=yes", "ocstrx+serial:///dev/x", "pre-emphasis: want one of on, off"},
+		{"ocstrx+eeprom:///sys/x?addr=0x50", "ocstrx+eeprom:///sys/x", "there is an unknown option: want also, pre-emphasis, settle-timeout"},
 		{"scpi+serial:///dev/x?baud=fast", "scpi+serial:///dev/x", "baud: want a number from 1"},
 		{"tl1+serial://admin:hunter2@/dev/x", "tl1+serial://***@", password},
 

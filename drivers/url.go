@@ -29,8 +29,8 @@ func (e *URLError) Error() string { return fmt.Sprintf("switch URL %q: %s", e.UR
 // Target is a switch URL that has been understood.
 type Target struct {
 	Scheme, User string
-	Host         string // with its port; "" of a serial line
-	Path         string // of a serial line
+	Host         string // with its port; "" where the address is a path
+	Path         string // of a serial line, a bus or a file
 	options      map[string]string
 }
 
@@ -79,6 +79,23 @@ func word(words ...string) func(string) string {
 	}
 }
 
+// addresses are 7-bit addresses on an I2C bus.
+func addresses(value string) string {
+	for a := range strings.SplitSeq(value, ",") {
+		if n, err := strconv.ParseUint(a, 0, 7); err != nil || n < 0x08 || n > 0x77 {
+			return "want addresses of 0x08 to 0x77, separated by commas"
+		}
+	}
+	return ""
+}
+
+func microseconds(value string) string {
+	if d, err := time.ParseDuration(value); err != nil || d < time.Microsecond || d > time.Millisecond {
+		return "want a time from 1us to 1ms, such as 200us"
+	}
+	return ""
+}
+
 func positive(value string) string {
 	if n, err := strconv.Atoi(value); err != nil || n < 1 {
 		return "want a number from 1"
@@ -88,6 +105,9 @@ func positive(value string) string {
 
 // Schemes returns the protocols of URLs that can be opened.
 func Schemes() []string { return slices.Sorted(maps.Keys(schemes)) }
+
+// PathExample returns an address of a scheme whose URLs lead to a path; "" for others.
+func PathExample(scheme string) string { return schemes[scheme].path }
 
 // IsURL reports whether s is meant as a URL rather than as a name.
 func IsURL(s string) bool { return strings.Contains(s, "://") }
@@ -105,7 +125,7 @@ func Parse(raw string) (Target, error) {
 	sc, known := schemes[u.Scheme]
 	_, password := u.User.Password()
 	behind := u.Opaque + u.Path + u.RawQuery + u.Fragment
-	if sc.line { // names in /dev/serial/by-path have an @
+	if sc.path != "" { // names in /dev/serial/by-path have an @
 		behind = u.RawQuery + u.Fragment
 	}
 	if password || strings.Contains(behind, "@") {
@@ -114,7 +134,7 @@ func Parse(raw string) (Target, error) {
 	switch {
 	case !known:
 		return fail("unknown protocol: want one of %s", list(schemes))
-	case sc.line:
+	case sc.path != "":
 		return parseLine(raw, u, sc)
 	case u.Hostname() == "":
 		return fail("no host")
@@ -138,16 +158,16 @@ func Parse(raw string) (Target, error) {
 	return Target{Scheme: u.Scheme, User: u.User.Username(), Host: net.JoinHostPort(u.Hostname(), port), options: options}, nil
 }
 
-// parseLine reads the URL of a serial line, whose address is a path.
+// parseLine reads a URL whose address is a path.
 func parseLine(raw string, u *url.URL, sc scheme) (Target, error) {
 	fail := func(format string, args ...any) (Target, error) {
 		return Target{}, &URLError{u.Scheme + "://" + u.Path, fmt.Sprintf(format, args...)}
 	}
 	switch {
 	case u.Host != "":
-		return fail("want the path of a serial line, as in %s:///dev/ttyUSB0, and no host", u.Scheme)
+		return fail("want a path, as in %s://%s, and no host", u.Scheme, sc.path)
 	case u.Path == "" || u.Path == "/":
-		return fail("no serial line: want one as in %s:///dev/ttyUSB0", u.Scheme)
+		return fail("no path: want one as in %s://%s", u.Scheme, sc.path)
 	case u.Fragment != "":
 		return fail("want nothing behind the path but ?options")
 	}

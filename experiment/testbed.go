@@ -147,13 +147,16 @@ func (t *Testbed) openSwitch(ctx context.Context, name string, ports []ocs.Port)
 func (t *Testbed) watch(ctx context.Context, opt TestbedOptions) error {
 	w := opt.Watch
 	var err error
-	if t.Lab.Emulated() {
+	switch {
+	case !slices.ContainsFunc(t.Lab.File.Hosts, func(h lab.Host) bool { return len(h.NICs) > 0 }):
+		return nil // a lab of switches alone is measured by what they tell
+	case t.Lab.Emulated():
 		if t.Fabric, err = t.Lab.Fabric(ctx, opt.Fabric); err != nil {
 			return err
 		}
 		t.close = append(t.close, t.Fabric.Close)
 		w.Hosts = FabricHosts(t.Fabric)
-	} else {
+	default:
 		var closers []func() error
 		var sources []watch.Source
 		w.Hosts, sources, closers, err = Hosts(t.Lab.File)
@@ -413,7 +416,7 @@ func (t *Testbed) Truth(number int) []timeline.Mark {
 		}
 	}
 	for _, r := range t.Bench.Rigs {
-		if o, ok := r.Switch.(*lab.Opened); ok && o.Emulated != nil {
+		if o, ok := r.Switch.(*lab.Opened); ok && o.Emulated != nil && o.Emulated.Device != nil {
 			take(r.Name, o.Emulated.Device.Truth)
 		}
 	}

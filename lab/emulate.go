@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ocslab/ocslab/emulator"
+	"github.com/ocslab/ocslab/emulator/ocstrx"
 	"github.com/ocslab/ocslab/ocs"
 )
 
@@ -39,6 +40,9 @@ func (f *File) Emulation(name string) (Emulation, error) {
 	if s.Emulate == nil {
 		return Emulation{}, fmt.Errorf("switch %s: %w", name, errNotEmulated)
 	}
+	if slices.Contains(ocstrx.Models(), s.Emulate.Model) {
+		return s.board()
+	}
 	p, err := emulator.LoadPersonality(s.Emulate.Model)
 	if err != nil {
 		return Emulation{}, fmt.Errorf("switch %s: %w", name, err)
@@ -59,6 +63,28 @@ func (f *File) Emulation(name string) (Emulation, error) {
 				e.Light[n.Tx.Port] = ocs.DBm(p.Optics.Launch)
 			}
 		}
+	}
+	return e, nil
+}
+
+// board is [File.Emulation] of transceivers.
+func (s *Switch) board() (Emulation, error) {
+	fail := func(format string, args ...any) (Emulation, error) {
+		return Emulation{}, fmt.Errorf("switch %s: %s", s.Name, fmt.Sprintf(format, args...))
+	}
+	if s.Emulate.Switching != nil || s.Emulate.Ack != "" || s.Emulate.Busy != "" {
+		return fail("the model %s follows from its physics: emulate takes model and seed only", s.Emulate.Model)
+	}
+	if scheme, _, found := strings.Cut(s.URL, "://"); found && Endpoint(scheme) != OCSTrx && !strings.HasPrefix(scheme, "ocstrx+") {
+		return fail("its url is %s, and the model %s, by which it is emulated, has %s", scheme, s.Emulate.Model, OCSTrx)
+	}
+	p, err := ocstrx.LoadPersonality(s.Emulate.Model)
+	if err != nil {
+		return fail("%v", err)
+	}
+	e := Emulation{Name: s.Name, Transceivers: &Transceivers{Personality: p}, First: OCSTrx}
+	if s.Emulate.Seed != nil {
+		e.Seed = *s.Emulate.Seed
 	}
 	return e, nil
 }

@@ -252,13 +252,13 @@ type transport int
 
 const (
 	network transport = iota // scheme://user@host:port
-	serial                   // scheme:///dev/...
+	device                   // scheme:///dev/...
 	replay                   // replay:FILE
 )
 
 var (
-	schemes     = []string{"tl1", "tl1+ssh", "tl1+serial", "scpi", "scpi+serial", "netconf", "netconf+tls", "ocstrx+serial", "replay"}
-	examples    = map[transport]string{network: "://user@host:port", serial: ":///dev/ttyUSB0", replay: ":FILE"}
+	schemes     = append(drivers.Schemes(), "replay") // a recorded session, which no driver opens yet
+	examples    = map[transport]string{network: "://user@host:port", replay: ":FILE"}
 	secretParam = []string{"password", "passwd", "pass", "pw", "secret", "token"}
 )
 
@@ -279,10 +279,14 @@ func checkURL(text string) error {
 	switch {
 	case scheme == "replay":
 		kind = replay
-	case strings.HasSuffix(scheme, "+serial"):
-		kind = serial
+	case drivers.PathExample(scheme) != "":
+		kind = device
 	}
-	malformed := fmt.Errorf("the URL is malformed: want %s%s", scheme, examples[kind])
+	example := examples[kind]
+	if kind == device {
+		example = "://" + drivers.PathExample(scheme)
+	}
+	malformed := fmt.Errorf("the URL is malformed: want %s%s", scheme, example)
 
 	if kind == replay {
 		if rest == "" {
@@ -313,7 +317,7 @@ func checkURL(text string) error {
 		return errURLPassword
 	case u.Fragment != "":
 		return fmt.Errorf("%w, without #", malformed)
-	case kind == serial && (u.Host != "" || len(u.Path) < 2):
+	case kind == device && (u.Host != "" || len(u.Path) < 2):
 		return fmt.Errorf("%w, with three slashes", malformed)
 	case kind == network && u.Hostname() == "":
 		return malformed
@@ -325,9 +329,8 @@ func checkURL(text string) error {
 			return errors.New("the port in the URL is not in 1 to 65535")
 		}
 	}
-	// The drivers know the options. What they do not speak yet they have none of.
-	var bad *drivers.URLError
-	if _, err := drivers.Parse(text); slices.Contains(drivers.Schemes(), scheme) && errors.As(err, &bad) {
+	var bad *drivers.URLError // the drivers know the options
+	if _, err := drivers.Parse(text); errors.As(err, &bad) {
 		return errors.New(bad.Reason)
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ocslab/ocslab/emulator"
 	"github.com/ocslab/ocslab/emulator/netconfserver"
+	"github.com/ocslab/ocslab/emulator/ocstrx"
 	"github.com/ocslab/ocslab/emulator/scpiserver"
 	"github.com/ocslab/ocslab/emulator/serialline"
 	"github.com/ocslab/ocslab/emulator/sshserver"
@@ -36,18 +37,24 @@ const (
 	// Serial is a pseudo-terminal at a path; it understands what the model
 	// speaks of TL1 and SCPI, and goes by the first command of a session.
 	Serial Endpoint = "serial"
-	// The two ways to speak to Serial, in URLs only.
-	TL1Serial  Endpoint = "tl1+serial"
-	SCPISerial Endpoint = "scpi+serial"
+	// The ways to speak to Serial, in URLs only.
+	TL1Serial    Endpoint = "tl1+serial"
+	SCPISerial   Endpoint = "scpi+serial"
+	OCSTrxSerial Endpoint = "ocstrx+serial"
+	// OCSTrx is the controller link of a board of transceivers over TCP.
+	OCSTrx Endpoint = "ocstrx"
 )
 
 // Emulation is how to emulate one switch.
 type Emulation struct {
 	Name        string // default: the model
 	Personality emulator.Personality
-	Seed        uint64
-	Light       map[ocs.Port]ocs.DBm // from outside; nil lights every ingress port
-	Memory      emulator.Memory      // nil forgets
+	// Transceivers, if not nil, makes it a board of transceivers; Personality,
+	// Light, Memory, TLS and Faults are then not used.
+	Transceivers *Transceivers
+	Seed         uint64
+	Light        map[ocs.Port]ocs.DBm // from outside; nil lights every ingress port
+	Memory       emulator.Memory      // nil forgets
 	// Listen says where to serve what: an address, "" for a free port of
 	// 127.0.0.1, or the path of a link for Serial. Nil serves First.
 	Listen map[Endpoint]string
@@ -80,7 +87,9 @@ func Endpoints(p emulator.Personality) []Endpoint {
 
 // Emulated is an emulated switch that serves clients.
 type Emulated struct {
+	// One of the two is not nil.
 	Device *emulator.Device
+	Board  *ocstrx.Board
 	// Endpoints are the addresses it listens on.
 	Endpoints map[Endpoint]string
 	// HostKey is the fingerprint of its SSH key. It follows from name and seed.
@@ -98,6 +107,9 @@ type Emulated struct {
 // Start listens and serves until Close. An address that is in use or not one
 // of this machine is an error that names it.
 func (e Emulation) Start() (*Emulated, error) {
+	if e.Transceivers != nil {
+		return e.startBoard()
+	}
 	if e.Name == "" {
 		e.Name = e.Personality.Model
 	}
@@ -113,16 +125,22 @@ func (e Emulation) Start() (*Emulated, error) {
 		e.Listen = map[Endpoint]string{e.First: ""}
 	}
 	key := sshserver.HostKey(e.Name, e.Seed)
-	ctx, stop := context.WithCancel(context.Background())
-	r := &Emulated{
-		Device: dev, Endpoints: map[Endpoint]string{}, HostKey: sshserver.Fingerprint(key),
-		first: e.First, stop: stop, ended: make(chan struct{}),
+	r := &Emulated{Device: dev, HostKey: sshserver.Fingerprint(key)}
+	if err := r.serve(e, e.frontEnds(dev, key).listen); err != nil {
+		return nil, err
 	}
-	f := e.frontEnds(dev, key)
+	return r, nil
+}
+
+// serve begins to serve all that e asks for; listen opens an endpoint. After an
+// error nothing is served.
+func (r *Emulated) serve(e Emulation, listen func(Endpoint, string) (func(context.Context) error, string, error)) error {
+	ctx, stop := context.WithCancel(context.Background())
+	r.Endpoints, r.first, r.stop, r.ended = map[Endpoint]string{}, e.First, stop, make(chan struct{})
 	for _, at := range slices.Sorted(maps.Keys(e.Listen)) {
-		serve, address, err := f.listen(at, e.Listen[at])
+		serve, address, err := listen(at, e.Listen[at])
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("emulated switch %s: cannot serve %s: %w", e.Name, at, err), r.Close())
+			return errors.Join(fmt.Errorf("emulated switch %s: cannot serve %s: %w", e.Name, at, err), r.Close())
 		}
 		r.Endpoints[at] = address
 		r.servers.Go(func() { r.end(serve(ctx)) })
@@ -130,7 +148,23 @@ func (e Emulation) Start() (*Emulated, error) {
 	if _, there := r.Endpoints[e.First]; !there && len(r.Endpoints) > 0 {
 		r.first = slices.Min(slices.Collect(maps.Keys(r.Endpoints)))
 	}
-	return r, nil
+	return nil
+}
+
+// Name returns the name of the switch.
+func (r *Emulated) Name() string {
+	if r.Board != nil {
+		return r.Board.Name()
+	}
+	return r.Device.Name()
+}
+
+// Model returns what it is a model of.
+func (r *Emulated) Model() string {
+	if r.Board != nil {
+		return r.Board.Model()
+	}
+	return r.Device.Personality().Model
 }
 
 // frontEnds are the languages of one device.
@@ -167,11 +201,7 @@ func (f *frontEnds) listen(at Endpoint, address string) (serve func(context.Cont
 		return nil, "", fmt.Errorf("the model %s does not speak %s", p.Model, protocol)
 	}
 	if at == Serial {
-		line, err := serialline.Listen(address)
-		if err != nil {
-			return nil, "", err
-		}
-		return func(ctx context.Context) error { return line.Serve(ctx, f.serial()) }, line.Link(), nil
+		return onSerialLine(address, f.serial())
 	}
 	if at == NETCONFTLS && f.tls == nil {
 		return nil, "", errors.New("there is no certificate")
@@ -205,6 +235,15 @@ func (f *frontEnds) listen(at Endpoint, address string) (serve func(context.Cont
 	return serve, l.Addr().String(), nil
 }
 
+// onSerialLine makes a serial line and returns what serves it, and where it is.
+func onSerialLine(path string, fe emulator.FrontEnd) (serve func(context.Context) error, where string, err error) {
+	line, err := serialline.Listen(path)
+	if err != nil {
+		return nil, "", err
+	}
+	return func(ctx context.Context) error { return line.Serve(ctx, fe) }, line.Link(), nil
+}
+
 // end keeps why a server has ended.
 func (e *Emulated) end(err error) {
 	e.mu.Lock()
@@ -225,6 +264,9 @@ func (e *Emulated) URL() string { return e.URLs()[e.first] }
 // URLs returns the addresses for drivers, with what they have to know: the key
 // of the host, the dialect, the pause that the model needs.
 func (e *Emulated) URLs() map[Endpoint]string {
+	if e.Board != nil {
+		return e.boardURLs()
+	}
 	p := e.Device.Personality()
 	urls := map[Endpoint]string{}
 	add := func(at Endpoint, u url.URL) {

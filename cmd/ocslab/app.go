@@ -85,7 +85,7 @@ tl1://admin@192.0.2.10:3082. Start with "ocslab demo".`,
 		a.connectCommand(), a.disconnectCommand(), a.linkCommand(), a.unlinkCommand(),
 		a.planCommand(), a.applyCommand(),
 		a.undoCommand(), a.historyCommand(), a.snapshotCommand(), a.restoreCommand(),
-		a.conformCommand(), a.versionCommand(),
+		a.conformCommand(), a.calibrateCommand(), a.restartCommand(), a.versionCommand(),
 	)
 	for _, c := range root.Commands() {
 		if strings.Contains(c.Use, "SWITCH") {

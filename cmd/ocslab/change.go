@@ -43,7 +43,8 @@ func (a *app) connectCommand() *cobra.Command {
 		Use:   "connect SWITCH MAP",
 		Short: "Make cross-connects, read back and verified",
 		Long: `Make the cross-connects of MAP, such as "1>33" or "1-4>33-36,7>40", touching
-nothing else unless --mode says so. The change is recorded with its inverse
+nothing else unless --mode says so. Of transceivers, fibre1, fibre2 and loop stand for
+all of their lanes on that path. The change is recorded with its inverse
 before it is sent, and read back afterwards: see "ocslab undo".`,
 		Example: "  ocslab connect rail0 '1>33,2>34'\n  ocslab connect tl1://admin@192.0.2.10:3082 '1-4>33-36' --mode update",
 		Args:    cobra.ExactArgs(2),
@@ -52,7 +53,7 @@ before it is sent, and read back afterwards: see "ocslab undo".`,
 			if err != nil {
 				return err
 			}
-			want, err := ocs.ParseMap(args[1])
+			want, err := a.wishOf(cmd.Context(), args[0], args[1])
 			if err != nil {
 				return err
 			}
@@ -292,14 +293,15 @@ func (a *app) tell(name string, r ocs.Report, id int, err error) {
 				Requests: r.Receipt.Requests, AckNS: int64(ack), Verified: r.ReadBack && err == nil,
 			})
 		}
+		a.tellParts(name, r.Receipt)
 		for _, o := range r.Outcomes {
 			a.json(outcomeLine{"circuit", name, o.CrossConnect.Ingress, o.CrossConnect.Egress, o.State})
 		}
 		return
 	}
 	t := table{}
-	for _, o := range r.Outcomes {
-		t.row(name, o.CrossConnect.String(), string(o.State))
+	for _, line := range outcomeRows(r.Outcomes) {
+		t.row(name, line[0], line[1])
 	}
 	t.write(a.out, "")
 	switch {
@@ -307,8 +309,35 @@ func (a *app) tell(name string, r ocs.Report, id int, err error) {
 	case r.Change.Empty():
 		a.printf("nothing to change\n")
 	default:
+		a.tellParts(name, r.Receipt)
 		a.printf("acknowledged in %s, read back as asked; change %d, \"ocslab undo %d\" takes it back\n", round(ack), id, id)
 	}
+}
+
+// manyOutcomes is from how many circuits on they are told in ranges.
+const manyOutcomes = 17
+
+// outcomeRows returns circuits and what became of them: one by one, or, when they are many,
+// in ranges for each state.
+func outcomeRows(outcomes []ocs.Outcome) (rows [][2]string) {
+	if len(outcomes) < manyOutcomes {
+		for _, o := range outcomes {
+			rows = append(rows, [2]string{o.CrossConnect.String(), string(o.State)})
+		}
+		return rows
+	}
+	for _, s := range []ocs.State{ocs.Kept, ocs.Removed, ocs.Connected, ocs.Failed, ocs.Stuck, ocs.Vanished, ocs.Appeared} {
+		var with []ocs.CrossConnect
+		for _, o := range outcomes {
+			if o.State == s {
+				with = append(with, o.CrossConnect)
+			}
+		}
+		if m, err := ocs.NewMap(with...); err == nil && m.Len() > 0 {
+			rows = append(rows, [2]string{m.String(), string(s)})
+		}
+	}
+	return rows
 }
 
 // round makes a duration readable: three digits.

@@ -1,17 +1,22 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/ocslab/ocslab/emulator"
+	"github.com/ocslab/ocslab/emulator/ocstrx"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/ocs"
 )
@@ -22,6 +27,7 @@ func (a *app) emulateCommand() *cobra.Command {
 	var hosts hostFlags
 	var seed uint64
 	var faults, stuck, dark []string
+	var board boardFlags
 	c := &cobra.Command{
 		Use:   "emulate",
 		Short: "Serve emulated switches until interrupted",
@@ -34,6 +40,10 @@ leaves one out. --serial makes a pseudo-terminal at a path, for TL1 and SCPI.
 
 Models: ` + strings.Join(emulator.Models(), ", ") + `,
 or a .yaml file of your own.
+
+Transceivers: ` + strings.Join(ocstrx.Models(), ", ") + `. A board with such modules speaks the
+controller link over TCP (--ocstrx) and over --serial. --table and --ambient say in which state they come; --fault takes
+[MODULE/]heater-open:ELEMENT and the like, and noise:P and drop:P for the line.
 
 Faults on the wire are KIND:VERB[:TIMES[:AFTER]] with KIND one of
 deny, lose, hang, close, ctag, flood, twice, shred; for example close:ENT-PATCH:1,
@@ -50,6 +60,9 @@ A lab file is written that leads to all of it, for "ocslab watch", "ocslab measu
 			if err != nil {
 				return err
 			}
+			if err := board.set(cmd, list); err != nil {
+				return err
+			}
 			if err := hosts.check(model); err != nil {
 				return err
 			}
@@ -59,14 +72,8 @@ A lab file is written that leads to all of it, for "ocslab watch", "ocslab measu
 					return err
 				}
 			}
-			for _, s := range faults {
-				f, err := emulator.ParseFault(s)
-				if err != nil {
-					return usageError{err}
-				}
-				for i := range list {
-					list[i].Faults = append(list[i].Faults, f)
-				}
+			if err := addFaults(list, faults); err != nil {
+				return err
 			}
 			stuckPorts, err := ocs.ParsePorts(strings.Join(stuck, ","))
 			if err != nil {
@@ -89,7 +96,8 @@ A lab file is written that leads to all of it, for "ocslab watch", "ocslab measu
 	}
 	f := c.Flags()
 	f.StringVar(&model, "model", "", "`NAME` of the model, or a .yaml file")
-	if err := c.RegisterFlagCompletionFunc("model", cobra.FixedCompletions(emulator.Models(), cobra.ShellCompDirectiveDefault)); err != nil {
+	models := slices.Concat(emulator.Models(), ocstrx.Models())
+	if err := c.RegisterFlagCompletionFunc("model", cobra.FixedCompletions(models, cobra.ShellCompDirectiveDefault)); err != nil {
 		panic(err) // the flag is there
 	}
 	f.StringVar(&name, "name", "", "`NAME` of the switch (default the model)")
@@ -98,6 +106,7 @@ A lab file is written that leads to all of it, for "ocslab watch", "ocslab measu
 	f.StringArrayVar(&faults, "fault", nil, "`FAULT` on the wire, may be repeated")
 	f.StringArrayVar(&stuck, "stuck", nil, "`PORTS` whose mirrors are jammed")
 	hosts.add(f)
+	board.add(f)
 	f.StringArrayVar(&dark, "dark", nil, "`PORTS` that pass no light")
 	return c
 }
@@ -107,6 +116,9 @@ func portOfAny(list []lab.Emulation, n ocs.Port) error {
 	var g ocs.Geometry
 	for _, e := range list {
 		var err error
+		if e.Transceivers != nil {
+			continue // heaters and photodiodes fail there, see --fault
+		}
 		if g, err = ocs.ParseGeometry(e.Personality.Size); err != nil {
 			return err
 		}
@@ -120,11 +132,11 @@ func portOfAny(list []lab.Emulation, n ocs.Port) error {
 // emulations returns what is to be served.
 func (a *app) emulations(cmd *cobra.Command, model, name string, seed uint64, at *endpointFlags) ([]lab.Emulation, error) {
 	if model != "" {
-		p, err := emulator.LoadPersonality(model)
+		e, err := emulationOf(model)
 		if err != nil {
 			return nil, usageError{err}
 		}
-		e := lab.Emulation{Name: name, Personality: p, Seed: seed}
+		e.Name, e.Seed = name, seed
 		if err := at.set(&e); err != nil {
 			return nil, err
 		}
@@ -163,6 +175,80 @@ func (a *app) emulations(cmd *cobra.Command, model, name string, seed uint64, at
 	return list, nil
 }
 
+// emulationOf returns how to emulate a model: a matrix, or transceivers.
+func emulationOf(model string) (lab.Emulation, error) {
+	if isTransceiver(model) {
+		p, err := ocstrx.LoadPersonality(model)
+		return lab.Emulation{Transceivers: &lab.Transceivers{Personality: p}}, err
+	}
+	p, err := emulator.LoadPersonality(model)
+	return lab.Emulation{Personality: p}, err
+}
+
+// isTransceiver reports whether a model, or a file, is one of transceivers: those have
+// modules.
+func isTransceiver(model string) bool {
+	if filepath.Ext(model) != ".yaml" {
+		return slices.Contains(ocstrx.Models(), model)
+	}
+	text, err := os.ReadFile(model)
+	return err == nil && bytes.Contains(append([]byte("\n"), text...), []byte("\nmodules:"))
+}
+
+// addFaults injects faults, each in the words of what is emulated.
+func addFaults(list []lab.Emulation, faults []string) error {
+	for _, s := range faults {
+		for i := range list {
+			if t := list[i].Transceivers; t != nil {
+				f, err := ocstrx.ParseFault(s)
+				if err != nil {
+					return usageError{err}
+				}
+				t.Faults = append(t.Faults, f)
+				continue
+			}
+			f, err := emulator.ParseFault(s)
+			if err != nil {
+				return usageError{err}
+			}
+			list[i].Faults = append(list[i].Faults, f)
+		}
+	}
+	return nil
+}
+
+// boardFlags say in which state transceivers come.
+type boardFlags struct {
+	table   string
+	ambient float64
+}
+
+func (b *boardFlags) add(f *pflag.FlagSet) {
+	f.StringVar(&b.table, "table", "factory", "calibration `TABLE` of transceivers: factory, none, damaged")
+	f.Float64Var(&b.ambient, "ambient", 25, "temperature around transceivers, `CELSIUS`")
+}
+
+func (b *boardFlags) set(cmd *cobra.Command, list []lab.Emulation) error {
+	given := cmd.Flags().Changed("table") || cmd.Flags().Changed("ambient")
+	state, states := ocstrx.TableState(b.table), []ocstrx.TableState{ocstrx.TableFactory, ocstrx.TableNone, ocstrx.TableDamaged}
+	if !slices.Contains(states, state) {
+		return usagef("--table %q: want one of %v", b.table, states)
+	}
+	if b.ambient < -40 || b.ambient > 125 || b.ambient == 0 && given {
+		return usagef("--ambient %g: want -40 to 125 °C, and not 0", b.ambient)
+	}
+	for i := range list {
+		if t := list[i].Transceivers; t != nil {
+			t.Table, t.Ambient = state, b.ambient
+			given = false
+		}
+	}
+	if given {
+		return usagef("--table and --ambient are for transceivers; models: %s", strings.Join(ocstrx.Models(), ", "))
+	}
+	return nil
+}
+
 type readyLine struct {
 	Kind   string `json:"kind"` // "ready"
 	Device string `json:"device"`
@@ -178,12 +264,11 @@ type readyLine struct {
 func (a *app) printReady(r *lab.Emulated) {
 	urls := r.URLs()
 	delete(urls, lab.Serial) // the other two say more
-	model := r.Device.Personality().Model
 	if a.set.JSON {
-		a.json(readyLine{"ready", r.Device.Name(), model, r.Endpoints, urls, r.HostKey})
+		a.json(readyLine{"ready", r.Name(), r.Model(), r.Endpoints, urls, r.HostKey})
 		return
 	}
-	a.printf("%s is a %s at\n", r.Device.Name(), model)
+	a.printf("%s is a %s at\n", r.Name(), r.Model())
 	for _, at := range slices.Sorted(maps.Keys(urls)) {
 		a.printf("  '%s'\n", urls[at])
 	}
@@ -204,7 +289,9 @@ func (a *app) serve(ctx context.Context, list []lab.Emulation, hosts *hostFlags,
 		if err != nil {
 			return err
 		}
-		prepare(r.Device)
+		if r.Device != nil {
+			prepare(r.Device)
+		}
 		running = append(running, r)
 		a.printReady(r)
 	}
@@ -215,12 +302,15 @@ func (a *app) serve(ctx context.Context, list []lab.Emulation, hosts *hostFlags,
 		}
 		defer func() { err = errors.Join(err, f.Close()) }()
 	}
-	a.printf("log in as admin, password %s; Ctrl-C ends\n", lab.EmulatedPassword)
+	if slices.ContainsFunc(running, func(r *lab.Emulated) bool { return r.Device != nil }) {
+		a.printf("log in as admin, password %s; ", lab.EmulatedPassword)
+	}
+	a.printf("Ctrl-C ends\n")
 	var all sync.WaitGroup
 	for _, r := range running {
 		all.Go(func() {
 			if err := r.Wait(ctx); err != nil {
-				cancel(fmt.Errorf("%s: %w", r.Device.Name(), err))
+				cancel(fmt.Errorf("%s: %w", r.Name(), err))
 			}
 		})
 	}

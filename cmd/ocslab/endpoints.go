@@ -16,7 +16,7 @@ import (
 type endpointFlags struct {
 	tl1, tl1ssh, scpi, netconf, netconfTLS string
 	cert, key, ca                          string
-	serial                                 string
+	serial, ocstrx                         string
 }
 
 func (e *endpointFlags) add(f *pflag.FlagSet) {
@@ -28,12 +28,13 @@ func (e *endpointFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&e.cert, "tls-cert", "", "`FILE` with the certificate of the switch, PEM")
 	f.StringVar(&e.key, "tls-key", "", "`FILE` with its private key, PEM")
 	f.StringVar(&e.ca, "tls-ca", "", "`FILE` with the authorities of client certificates, PEM; a client is the user that its certificate names (CN)")
-	f.StringVar(&e.serial, "serial", "", "`PATH` of a link to make to a pseudo-terminal, for TL1 and SCPI")
+	f.StringVar(&e.ocstrx, "ocstrx", "", "`ADDR`ess to serve the controller link of transceivers on, or none (the same)")
+	f.StringVar(&e.serial, "serial", "", "`PATH` of a link to make to a pseudo-terminal, for TL1 and SCPI, or the controller link")
 }
 
 // given reports whether an address is set, which is for one switch.
 func (e *endpointFlags) given() bool {
-	for _, s := range []string{e.tl1, e.tl1ssh, e.scpi, e.netconf, e.netconfTLS} {
+	for _, s := range []string{e.tl1, e.tl1ssh, e.scpi, e.netconf, e.netconfTLS, e.ocstrx} {
 		if s != "" && s != "none" {
 			return true
 		}
@@ -45,12 +46,16 @@ func (e *endpointFlags) given() bool {
 // out, unless it was asked for.
 func (e *endpointFlags) set(em *lab.Emulation) error {
 	em.Listen = map[lab.Endpoint]string{}
-	for _, at := range lab.Endpoints(em.Personality) {
-		em.Listen[at] = ""
+	if em.Transceivers != nil {
+		em.Listen[lab.OCSTrx] = ""
+	} else {
+		for _, at := range lab.Endpoints(em.Personality) {
+			em.Listen[at] = ""
+		}
 	}
 	_, netconf := em.Listen[lab.NETCONF] // TLS is left out unless asked for
 	for at, address := range map[lab.Endpoint]string{
-		lab.TL1: e.tl1, lab.TL1SSH: e.tl1ssh, lab.SCPI: e.scpi, lab.NETCONF: e.netconf, lab.NETCONFTLS: e.netconfTLS,
+		lab.TL1: e.tl1, lab.TL1SSH: e.tl1ssh, lab.SCPI: e.scpi, lab.NETCONF: e.netconf, lab.NETCONFTLS: e.netconfTLS, lab.OCSTrx: e.ocstrx,
 	} {
 		_, spoken := em.Listen[at]
 		switch {
@@ -58,7 +63,7 @@ func (e *endpointFlags) set(em *lab.Emulation) error {
 		case address == "none":
 			delete(em.Listen, at)
 		case !spoken && (at != lab.NETCONFTLS || !netconf):
-			return usagef("the model %s does not speak %s", em.Personality.Model, at)
+			return usagef("the model %s does not speak %s", em.Model(), at)
 		default:
 			if err := checkAddress(address); err != nil {
 				return usagef("address to serve %s on: %w", at, err)

@@ -65,8 +65,11 @@ func (a *app) serveHosts(h *hostFlags, running []*lab.Emulated) (_ *fabric.Fabri
 	}
 	devices := map[string]*emulator.Device{}
 	for _, r := range running {
-		devices[r.Device.Name()] = r.Device
-		if s, ok := file.Switch(r.Device.Name()); ok {
+		if r.Device == nil {
+			return nil, usagef("--fabric: %s is emulated as a transceiver, and hosts can be emulated on a matrix only", r.Name())
+		}
+		devices[r.Name()] = r.Device
+		if s, ok := file.Switch(r.Name()); ok {
 			s.URL, s.Password, s.Emulate = r.URL(), "", nil
 		}
 	}

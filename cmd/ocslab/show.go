@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,12 +15,13 @@ import (
 )
 
 func (a *app) showCommand() *cobra.Command {
-	var all, ports bool
+	var all, ports, log bool
 	c := &cobra.Command{
 		Use:   "show [SWITCH...]",
 		Short: "Show identity, cross-connects, power, labels and shutters",
 		Long: `Show what switches hold now. Powers are those of the switch's own monitors;
-"-" where there is none. With --all, every port is listed.
+"-" where there is none. With --all, every port is listed, and every lane of transceivers;
+with --log what their modules remember of the last switches.
 
 With --ports, list the serial lines of this machine that a switch may be at, by the
 USB identity of their adapters. None is opened.`,
@@ -39,7 +41,7 @@ USB identity of their adapters. None is opened.`,
 				if i > 0 {
 					a.printf("\n")
 				}
-				if err := a.show(cmd.Context(), name, all); err != nil {
+				if err := a.show(cmd.Context(), name, all, log); err != nil {
 					errs = append(errs, err)
 				}
 				if cmd.Context().Err() != nil {
@@ -50,6 +52,7 @@ USB identity of their adapters. None is opened.`,
 		},
 	}
 	c.Flags().BoolVar(&ports, "ports", false, "list the serial lines of this machine")
+	c.Flags().BoolVar(&log, "log", false, "print the log of transceivers")
 	c.Flags().BoolVar(&all, "all", false, "list every port, also unused ones")
 	return c
 }
@@ -131,7 +134,7 @@ type portLine struct {
 	NIC     string   `json:"nic"`
 }
 
-func (a *app) show(ctx context.Context, name string, all bool) error {
+func (a *app) show(ctx context.Context, name string, all, log bool) error {
 	sw, err := a.open(ctx, name)
 	if err != nil {
 		return err
@@ -158,7 +161,7 @@ func (a *app) show(ctx context.Context, name string, all bool) error {
 				a.json(line)
 			}
 		}
-		return nil
+		return a.showModules(ctx, sw.Name, sw, all, log)
 	}
 	a.printf("%s  %s %s, serial %s, firmware %s, %v\n", sw.Name, v.id.Vendor, v.id.Model, v.id.Serial, v.id.Firmware, v.id.Geometry)
 	if v.m.Len() > 0 {
@@ -184,14 +187,14 @@ func (a *app) show(ctx context.Context, name string, all bool) error {
 	for _, p := range g.Ports() {
 		line := v.port(sw.Name, p, nics)
 		if all || line.notable() && line.Peer == 0 {
-			t.row(p.String(), line.Role, dbm(power(p))+" dBm", line.Shutter, line.NIC, line.Label)
+			t.row(p.String(), line.Role, dbm(power(p))+" dBm", line.Shutter, line.NIC, cmp.Or(line.Label, g.PortName(p)))
 		}
 	}
 	if len(t.rows) > 0 {
 		a.printf("  ports\n")
 		t.write(a.out, "    ")
 	}
-	return nil
+	return a.showModules(ctx, sw.Name, sw, all, log)
 }
 
 func dbm(p *ocs.DBm) string {
@@ -231,10 +234,7 @@ func (l portLine) notable() bool { return l.Label != "" || l.NIC != "" || l.Shut
 // ends names what is at both ends of a circuit: NICs, or labels.
 func (v *view) ends(c ocs.CrossConnect, nics map[ocs.Port]string) string {
 	end := func(p ocs.Port) string {
-		if n := nics[p]; n != "" {
-			return n
-		}
-		return v.labels[p]
+		return cmp.Or(nics[p], v.labels[p], v.id.Geometry.PortName(p))
 	}
 	in, out := end(c.Ingress), end(c.Egress)
 	if in == "" && out == "" {

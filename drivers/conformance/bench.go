@@ -24,6 +24,7 @@ type bench struct {
 	shutters map[ocs.Port]bool
 	labels   map[ocs.Port]string
 	monitors map[ocs.Port]ocs.Monitor
+	assumed  bool // the settings of monitors are not told, and taken for usual
 	boot     ocs.BootMode
 
 	// What look found out.
@@ -36,6 +37,7 @@ type bench struct {
 
 	pairs    []ocs.CrossConnect // free pairs that take a circuit, in order of preference
 	used     []ocs.Port
+	given    map[ocs.Port]bool  // given up, since others have taken them
 	lit      []ocs.CrossConnect // those of pairs that light enters at
 	litKnown bool
 	quirks   []Quirk
@@ -143,6 +145,7 @@ func (b *bench) readMonitors(ctx context.Context, pm ocs.PowerMeter) (string, er
 	for p := range r.Ports {
 		b.monitors[p] = ocs.Monitor{Port: p, Averaging: assumedAveraging}
 	}
+	b.assumed = true
 	return fmt.Sprintf("%d ports tell their power, not how their monitors are set", len(r.Ports)), err
 }
 
@@ -202,6 +205,7 @@ func (b *bench) available() string {
 // give gives up a port that somebody else has taken.
 func (b *bench) give(p ocs.Port) {
 	b.ledger.lose(p)
+	b.given[p] = true
 	with := func(c ocs.CrossConnect) bool { return c.Ingress == p || c.Egress == p }
 	b.pairs = slices.DeleteFunc(b.pairs, with)
 	b.lit = slices.DeleteFunc(b.lit, with)

@@ -44,7 +44,9 @@ func (b *bench) readMap(ctx context.Context) error {
 	return nil
 }
 
-// maxRefusals is how many pairs may be refused before no more are tried.
+// maxRefusals is how many pairs may be refused before no more are tried; of a
+// bundle of transceivers, one of which may have failed with all its lanes, so many
+// more.
 const maxRefusals = 8
 
 // freePairs tries free ports until enough pairs take a circuit. A refused pair
@@ -57,8 +59,11 @@ func (b *bench) freePairs(ctx context.Context) error {
 	tried := map[ocs.CrossConnect]bool{}
 	var refusals []error
 	var wrong error
-	for len(b.pairs) < b.cfg.MaxPorts && len(in) > 0 && len(refusals) < maxRefusals {
-		k := slices.IndexFunc(out, func(e ocs.Port) bool { return !tried[ocs.CrossConnect{Ingress: in[0], Egress: e}] })
+	for len(b.pairs) < b.cfg.MaxPorts && len(in) > 0 && len(refusals) < maxRefusals+b.id.Geometry.Lanes {
+		k := slices.IndexFunc(out, func(e ocs.Port) bool {
+			c := ocs.CrossConnect{Ingress: in[0], Egress: e}
+			return !tried[c] && b.fits(c, b.pairs...)
+		})
 		if k < 0 {
 			in = in[1:]
 			continue
@@ -171,21 +176,30 @@ func cross(c, d ocs.CrossConnect) (ocs.CrossConnect, ocs.CrossConnect) {
 type paths = []ocs.CrossConnect
 
 func (b *bench) moveIngress(ctx context.Context) error {
-	c := b.pairs[0]
-	moved, _ := cross(c, b.pairs[1])
-	_, err := b.update(ctx, paths{c}, paths{moved}, paths{moved})
+	c, d, err := b.couple(b.pairs...)
+	if err != nil {
+		return err
+	}
+	moved, _ := cross(c, d)
+	_, err = b.update(ctx, paths{c}, paths{moved}, paths{moved})
 	return err
 }
 
 func (b *bench) moveEgress(ctx context.Context) error {
-	c := b.pairs[0]
-	_, moved := cross(c, b.pairs[1])
-	_, err := b.update(ctx, paths{c}, paths{moved}, paths{moved})
+	c, d, err := b.couple(b.pairs...)
+	if err != nil {
+		return err
+	}
+	_, moved := cross(c, d)
+	_, err = b.update(ctx, paths{c}, paths{moved}, paths{moved})
 	return err
 }
 
 func (b *bench) swap(ctx context.Context) error {
-	c, d := b.pairs[0], b.pairs[1]
+	c, d, err := b.couple(b.pairs...)
+	if err != nil {
+		return err
+	}
 	x, y := cross(c, d)
 	r, err := b.update(ctx, paths{c, d}, paths{x, y}, paths{x, y})
 	if err == nil {
@@ -329,7 +343,10 @@ func (b *bench) disconnectUnconnected(ctx context.Context) error {
 }
 
 func (b *bench) busySafe(ctx context.Context) error {
-	c, d := b.pairs[0], b.pairs[1]
+	c, d, err := b.couple(b.pairs...)
+	if err != nil {
+		return err
+	}
 	if err := b.connect(ctx, c); err != nil {
 		return err
 	}
@@ -348,7 +365,11 @@ func (b *bench) busySafe(ctx context.Context) error {
 
 // busyUpdate takes both ends from two circuits; a third stays.
 func (b *bench) busyUpdate(ctx context.Context) error {
-	c, d, e := b.pairs[0], b.pairs[1], b.pairs[2]
+	c, d, err := b.couple(b.pairs...)
+	if err != nil {
+		return err
+	}
+	e := b.pairs[slices.IndexFunc(b.pairs, func(e ocs.CrossConnect) bool { return e != c && e != d })]
 	x, _ := cross(c, d)
 	r, err := b.update(ctx, paths{c, d, e}, paths{x}, paths{x, e})
 	if err != nil {
@@ -362,7 +383,10 @@ func (b *bench) busyUpdate(ctx context.Context) error {
 
 func (b *bench) busyOverwrite(ctx context.Context) error {
 	return b.whole(ctx, func() error {
-		c, d := b.pairs[0], b.pairs[1]
+		c, d, err := b.couple(b.pairs...)
+		if err != nil {
+			return err
+		}
 		if err := b.connect(ctx, c, d); err != nil {
 			return err
 		}
@@ -384,7 +408,10 @@ func (b *bench) overwrite(ctx context.Context, want ocs.Map) error {
 }
 
 func (b *bench) busyApply(ctx context.Context) error {
-	c, d := b.pairs[0], b.pairs[1]
+	c, d, err := b.couple(b.pairs...)
+	if err != nil {
+		return err
+	}
 	if err := b.connect(ctx, c); err != nil {
 		return err
 	}
@@ -439,8 +466,11 @@ func (b *bench) back(ctx context.Context, want ocs.CrossConnect) error {
 // written, since a reply may be read before the writing is known to be over.
 // Where a move takes several requests it is the last one that is measured.
 func (b *bench) ackTime(ctx context.Context) error {
-	c := b.pairs[0]
-	moved, _ := cross(c, b.pairs[1])
+	c, d, err := b.couple(b.pairs...)
+	if err != nil {
+		return err
+	}
+	moved, _ := cross(c, d)
 	if err := b.connect(ctx, c); err != nil {
 		return err
 	}
@@ -497,24 +527,44 @@ func (b *bench) bulkAllPorts(ctx context.Context) error {
 		return skipf("the size of the device is not known")
 	}
 	return b.whole(ctx, func() error {
-		in, out := g.IngressPorts(), g.EgressPorts()
-		if g.SingleSided {
-			in, out = in[:len(in)/2], in[len(in)/2:]
-		}
-		var full paths
-		for i := range min(len(in), len(out)) {
-			full = append(full, ocs.CrossConnect{Ingress: in[i], Egress: out[i]})
-		}
-		err := b.overwrite(ctx, ocs.MustMap(full...))
-		if err != nil && refused(err) {
-			n := len(full)
-			full = slices.DeleteFunc(full, func(c ocs.CrossConnect) bool { return refused(orNone(b.overwrite(ctx, ocs.MustMap(c)))) })
-			b.quirk("ports that refuse", fmt.Sprintf("%d pairs", n-len(full)), "all %d at once: %s", n, sentence(err))
-			if len(full) == n || len(full) == 0 {
+		for _, full := range fills(g) {
+			err := b.overwrite(ctx, ocs.MustMap(full...))
+			if err != nil && refused(err) {
+				n := len(full)
+				full = slices.DeleteFunc(full, func(c ocs.CrossConnect) bool { return refused(orNone(b.overwrite(ctx, ocs.MustMap(c)))) })
+				b.quirk("ports that refuse", fmt.Sprintf("%d pairs", n-len(full)), "all %d at once: %s", n, sentence(err))
+				if len(full) == n || len(full) == 0 {
+					return err
+				}
+				err = b.overwrite(ctx, ocs.MustMap(full...))
+			}
+			if err != nil {
 				return err
 			}
-			err = b.overwrite(ctx, ocs.MustMap(full...))
 		}
-		return err
+		return nil
 	})
+}
+
+// fills returns maps that use as many ports of a device as can be used: one for
+// each of the places where a transceiver can send its light.
+func fills(g ocs.Geometry) []paths {
+	in, out := g.IngressPorts(), g.EgressPorts()
+	if g.SingleSided {
+		in, out = in[:len(in)/2], in[len(in)/2:]
+	}
+	places := 1
+	if g.Lanes > 0 {
+		places = len(out) / len(in)
+	}
+	var all []paths
+	for range places {
+		n := min(len(in), len(out))
+		full := make(paths, 0, n)
+		for i := range n {
+			full = append(full, ocs.CrossConnect{Ingress: in[i], Egress: out[i]})
+		}
+		all, out = append(all, full), out[n:]
+	}
+	return all
 }

@@ -47,6 +47,7 @@ type check struct {
 	pairs            int                                 // free pairs it needs
 	second           bool                                // needs a second session
 	allPorts         bool                                // darkens others' light
+	cannot           func(ocs.Geometry) string           // why devices of a kind cannot do it; "" if they can
 	run              func(*bench, context.Context) error // a method of bench
 }
 
@@ -72,10 +73,12 @@ var checks = []check{
 	{name: "move-ingress", capability: capSwitch, pairs: 2, run: (*bench).moveIngress},
 	{name: "move-egress", capability: capSwitch, pairs: 2, run: (*bench).moveEgress},
 	{name: "swap", capability: capSwitch, pairs: 2, run: (*bench).swap},
+	{name: "every-egress", capability: capSwitch, pairs: 1, cannot: onlyMatrix, run: (*bench).everyEgress},
 	{name: "bulk", capability: capSwitch, pairs: 2, run: (*bench).bulk},
 	{name: "bulk-bad-port", capability: capSwitch, pairs: 2, run: (*bench).bulkBadPort},
 	{name: "bad-port-reconcile", capability: capSwitch, pairs: 1, run: (*bench).badPortReconcile},
 	{name: "bad-port-apply", capability: capSwitch, pairs: 1, run: (*bench).badPortApply},
+	{name: "unreachable", capability: capSwitch, pairs: 1, cannot: onlyMatrix, run: (*bench).unreachable},
 	{name: "disconnect-ingress", capability: capSwitch, pairs: 1, run: (*bench).disconnectIngress},
 	{name: "disconnect-egress", capability: capSwitch, pairs: 1, run: (*bench).disconnectEgress},
 	{name: "disconnect-unconnected", capability: capSwitch, pairs: 1, run: (*bench).disconnectUnconnected},
@@ -83,6 +86,7 @@ var checks = []check{
 	{name: "busy-update", capability: capSwitch, pairs: 3, run: (*bench).busyUpdate},
 	{name: "busy-overwrite", capability: capSwitch, pairs: 2, allPorts: true, run: (*bench).busyOverwrite},
 	{name: "busy-apply", capability: capSwitch, pairs: 2, run: (*bench).busyApply},
+	{name: "exclusive", capability: capSwitch, pairs: 2, cannot: noExclusion, run: (*bench).exclusive},
 	{name: "ack-time", capability: capSwitch, pairs: 2, run: (*bench).ackTime},
 	{name: "bulk-all-ports", capability: capSwitch, allPorts: true, run: (*bench).bulkAllPorts},
 	{name: "read-back", capability: capSwitch, pairs: 1, second: true, run: (*bench).readBack},
@@ -91,7 +95,7 @@ var checks = []check{
 	{name: "cancel", capability: capSwitch, pairs: 1, run: (*bench).cancelledCall},
 	{name: "close-reopen", capability: capSwitch, pairs: 1, run: (*bench).closeReopen},
 	{name: "power-loss", capability: capPower, pairs: 1, run: (*bench).powerLoss},
-	{name: "power-dark", capability: capPower, pairs: 1, run: (*bench).powerDark},
+	{name: "power-dark", capability: capPower, pairs: 1, cannot: measuresBothWays, run: (*bench).powerDark},
 	{name: "monitor-averaging", capability: capPower, pairs: 1, run: (*bench).monitorAveraging},
 	{name: "ack-light", capability: capPower, pairs: 2, run: (*bench).ackLight},
 	{name: "shutter", capability: capShutter, pairs: 1, run: (*bench).shutter},
@@ -132,7 +136,7 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 		cfg.Progress = func(int, int, string) {}
 	}
 	started := time.Now()
-	b := &bench{cfg: cfg, ledger: newLedger(cfg.AllPorts), supported: map[string]bool{}, dirty: newDirty()}
+	b := &bench{cfg: cfg, ledger: newLedger(cfg.AllPorts), supported: map[string]bool{}, given: map[ocs.Port]bool{}, dirty: newDirty()}
 	var err error
 	if b.first, err = open(ctx, cfg); err != nil {
 		return Report{}, fmt.Errorf("conformance: cannot open a session: %w", err)
@@ -168,6 +172,8 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 			r.Failed++
 		case Skip:
 			r.Skipped++
+		case Unsupported:
+			r.Unsupported++
 		}
 	}
 	r.Quirks = append(r.Quirks, b.quirks...)
@@ -233,12 +239,12 @@ func (b *bench) try(ctx context.Context, c check) Check {
 			}
 			err = &takenError{p, conflict.Have}
 		}
-		if err != nil && !as[*skipError](err) {
+		if err != nil && !untried(err) {
 			b.reopen(ctx) // the next check begins with a session that is known to be good
 		}
 	}
 	if c.changes() && b.stopped == nil {
-		if trouble := b.restore(ctx); trouble != nil && (err == nil || as[*skipError](err)) {
+		if trouble := b.restore(ctx); trouble != nil && (err == nil || untried(err)) {
 			err = fmt.Errorf("putting back what the check changed: %w", trouble)
 		}
 		if len(b.dirt()) > 0 {
@@ -250,16 +256,27 @@ func (b *bench) try(ctx context.Context, c check) Check {
 	return k
 }
 
-// possible makes sure that a check can be tried. A *skipError says why it
-// cannot; other errors fail the check.
+// kindCannot says why devices of the kind of this one cannot do a check; "" if
+// they can, or if the kind is not known.
+func (b *bench) kindCannot(c check) string {
+	if c.cannot == nil || !b.id.Geometry.Known() {
+		return ""
+	}
+	return c.cannot(b.id.Geometry)
+}
+
+// possible makes sure that a check can be tried. A *skipError or an
+// *unsupportedError says why it cannot; other errors fail the check.
 func (b *bench) possible(ctx context.Context, c check) error {
 	switch {
 	case ctx.Err() != nil:
 		return skipf("cancelled: %v", context.Cause(ctx))
+	case !b.supported[c.capability]:
+		return unsupportedf("there is no %s", c.capability)
+	case b.kindCannot(c) != "":
+		return unsupportedf("%s", b.kindCannot(c))
 	case b.lookErr != nil && c.changes():
 		return skipf("the device did not say what it holds, so nothing is changed: %s", sentence(b.lookErr))
-	case !b.supported[c.capability]:
-		return skipf("there is no %s", c.capability)
 	case b.stopped != nil && c.changes():
 		return skipf("nothing is changed any more: %s", sentence(b.stopped))
 	case c.allPorts && !b.cfg.AllPorts:
@@ -296,10 +313,13 @@ func (b *bench) possible(ctx context.Context, c check) error {
 // judge makes an error a result.
 func (b *bench) judge(ctx context.Context, c check, err error) (Result, string) {
 	var skipped *skipError
+	var unsupported *unsupportedError
 	var taken *takenError
 	switch {
 	case err == nil:
 		return Pass, ""
+	case errors.As(err, &unsupported):
+		return Unsupported, unsupported.reason
 	case errors.As(err, &skipped):
 		return Skip, skipped.reason
 	case ctx.Err() != nil:
@@ -308,7 +328,7 @@ func (b *bench) judge(ctx context.Context, c check, err error) (Result, string) 
 		b.give(taken.port)
 		return Skip, sentence(taken)
 	case errors.Is(err, ocs.ErrNotSupported) && c.capability != capSwitch:
-		return Skip, sentence(err)
+		return Unsupported, sentence(err)
 	}
 	return Fail, sentence(err)
 }

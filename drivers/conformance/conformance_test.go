@@ -195,18 +195,27 @@ func fails(t *testing.T, r conformance.Report, want ...string) {
 	}
 }
 
-// skips wants these checks skipped, and that of attenuators, which most devices
-// have none of.
 func skips(t *testing.T, r conformance.Report, want ...string) {
 	t.Helper()
-	got := names(r, conformance.Skip)
-	if !slices.Contains(want, "attenuator") {
-		got = slices.DeleteFunc(got, func(name string) bool { return name == "attenuator" })
-	}
-	if !slices.Equal(got, want) {
+	if got := names(r, conformance.Skip); !slices.Equal(got, want) {
 		t.Errorf("skipped=%q, want %q", got, want)
 	}
 }
+
+// lacks wants these checks not supported.
+func lacks(t *testing.T, r conformance.Report, want ...string) {
+	t.Helper()
+	if got := names(r, conformance.Unsupported); !slices.Equal(got, want) {
+		t.Errorf("unsupported=%q, want %q", got, want)
+	}
+}
+
+// notMatrix are the checks that are not supported by a matrix, in which any
+// ingress reaches any egress; notAttenuated those of a device without attenuators.
+var (
+	notMatrix     = []string{"every-egress", "unreachable", "exclusive"}
+	notAttenuated = append(slices.Clone(notMatrix), "attenuator")
+)
 
 // onlyAllPorts are the checks that are skipped unless everything may be
 // darkened.
@@ -251,17 +260,22 @@ func TestPersonalities(t *testing.T) {
 					cfg.AllPorts = all
 					r := run(t, cfg)
 					fails(t, r)
-					var want []string
+					var skipped, lacking []string
 					for _, c := range r.Checks {
 						switch {
-						case !all && slices.Contains(onlyAllPorts, c.Name),
-							c.Capability == "power-meter" && p.Monitors.Sides == emulator.MonitorsNone,
+						case !all && slices.Contains(onlyAllPorts, c.Name):
+							skipped = append(skipped, c.Name)
+						case c.Capability == "power-meter" && p.Monitors.Sides == emulator.MonitorsNone,
 							c.Name == "power-loss" && p.Monitors.Sides == emulator.MonitorsEgress,
-							c.Name == "power-dark" && g.SingleSided:
-							want = append(want, c.Name)
+							c.Name == "power-dark" && g.SingleSided,
+							c.Name == "attenuator" && p.Optics.VOAMax == 0,
+							c.Name == "exclusive" && !g.SingleSided,
+							c.Name == "every-egress", c.Name == "unreachable":
+							lacking = append(lacking, c.Name)
 						}
 					}
-					skips(t, r, want...)
+					skips(t, r, skipped...)
+					lacks(t, r, lacking...)
 					if !r.Restored || r.Cancelled || len(r.Others) > 0 {
 						t.Errorf("restored=%v cancelled=%v others=%v", r.Restored, r.Cancelled, r.Others)
 					}
@@ -336,7 +350,8 @@ func TestScarce(t *testing.T) {
 		light   map[ocs.Port]ocs.DBm
 		ports   string
 		skipped []string // nil: those that need more than one pair
-		reason  string   // in that of a skipped check
+		lacking []string // nil: those of attenuators, and what no matrix can do
+		reason  string   // in that of a check that was not done
 	}{
 		"one pair": {foreign: full(1), ports: "32,64", reason: "needs 2 free pairs of ports, 1 can be used: 1 ingress and 1 egress ports were free"},
 		"no pair": {foreign: full(0), ports: "", reason: "0 ingress and 0 egress", skipped: []string{
@@ -349,7 +364,8 @@ func TestScarce(t *testing.T) {
 			skipped: []string{"busy-update", "busy-overwrite", "bulk-all-ports", "restart-restore", "restart-dark"}, reason: "needs 3 free pairs of ports, 2 can"},
 		"one pair after refusals": {foreign: full(2), ports: "31,32,63,64", adapt: func(p *emulator.Personality) { p.Control.Failed = []uint32{31, 64} }, reason: "1 can be used"},
 		"no monitors": {adapt: func(p *emulator.Personality) { p.Monitors.Sides = emulator.MonitorsNone }, ports: "25-32,57-64",
-			skipped: []string{"busy-overwrite", "bulk-all-ports", "power-loss", "power-dark", "monitor-averaging", "ack-light", "restart-restore", "restart-dark"}, reason: "there is no power-meter"},
+			skipped: []string{"busy-overwrite", "bulk-all-ports", "restart-restore", "restart-dark"},
+			lacking: append(slices.Clone(notMatrix), "power-loss", "power-dark", "monitor-averaging", "ack-light", "attenuator"), reason: "there is no power-meter"},
 		"no light": {light: map[ocs.Port]ocs.DBm{1: 0}, ports: "25-32,57-64",
 			skipped: []string{"busy-overwrite", "bulk-all-ports", "power-loss", "ack-light", "restart-restore", "restart-dark"}, reason: "no light at the free ports"},
 		"one session": {adapt: func(p *emulator.Personality) { p.TL1.MaxSessions = 1 }, ports: "25-32,57-64",
@@ -370,13 +386,17 @@ func TestScarce(t *testing.T) {
 				want = needTwo
 			}
 			skips(t, r, want...)
+			if tc.lacking == nil {
+				tc.lacking = notAttenuated
+			}
+			lacks(t, r, tc.lacking...)
 			if r.PortsUsed != tc.ports {
 				t.Errorf("ports used=%q, want %q", r.PortsUsed, tc.ports)
 			}
 			if !slices.ContainsFunc(r.Checks, func(c conformance.Check) bool {
-				return c.Result == conformance.Skip && strings.Contains(c.Reason, tc.reason)
+				return c.Result != conformance.Pass && strings.Contains(c.Reason, tc.reason)
 			}) {
-				t.Errorf("no check was skipped for %q", tc.reason)
+				t.Errorf("every check was done, none left for %q", tc.reason)
 			}
 			b.unharmed(t)
 		})
@@ -621,7 +641,7 @@ func TestCancelledInTrouble(t *testing.T) {
 			if err != nil || !r.Cancelled || !r.Restored || time.Since(began) > 20*time.Second {
 				t.Errorf("err=%v cancelled=%v restored=%v %q, took %v", err, r.Cancelled, r.Restored, r.NotRestored, time.Since(began))
 			}
-			if n := len(r.Checks); n != len(names(r, conformance.Pass))+len(names(r, conformance.Skip))+len(names(r, conformance.Fail)) || r.Skipped == 0 {
+			if n := len(r.Checks); n != len(names(r, conformance.Pass))+len(names(r, conformance.Skip))+len(names(r, conformance.Fail))+len(names(r, conformance.Unsupported)) || r.Skipped == 0 {
 				t.Errorf("%d checks, %d skipped", n, r.Skipped)
 			}
 			b.unharmed(t)
@@ -744,8 +764,8 @@ func TestReportJSON(t *testing.T) {
 			}
 		}
 		r, err := conformance.Run(ctx, cfg)
-		if err != nil || r.Cancelled != cancelled || r.Passed+r.Failed+r.Skipped != len(r.Checks) {
-			t.Fatalf("err=%v cancelled=%v, want %v; %d+%d+%d of %d", err, r.Cancelled, cancelled, r.Passed, r.Failed, r.Skipped, len(r.Checks))
+		if err != nil || r.Cancelled != cancelled || r.Passed+r.Failed+r.Skipped+r.Unsupported != len(r.Checks) {
+			t.Fatalf("err=%v cancelled=%v, want %v; %d+%d+%d+%d of %d", err, r.Cancelled, cancelled, r.Passed, r.Failed, r.Skipped, r.Unsupported, len(r.Checks))
 		}
 		data, err := json.Marshal(r)
 		if err != nil {
@@ -756,7 +776,7 @@ func TestReportJSON(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := []string{"all_ports", "cancelled", "capabilities", "changed_by_others", "checks", "device", "dur_ns", "failed", "firmware", "kind",
-			"model", "not_restored", "passed", "ports_used", "quirks", "restored", "serial", "size", "skipped", "started", "vendor"}
+			"model", "not_restored", "passed", "ports_used", "quirks", "restored", "serial", "size", "skipped", "started", "unsupported", "vendor"}
 		if keys := slices.Sorted(maps.Keys(got)); !slices.Equal(keys, want) {
 			t.Errorf("keys=%q, want %q", keys, want)
 		}

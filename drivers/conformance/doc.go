@@ -40,6 +40,13 @@
 //
 // # What is judged and what is noted
 //
+// A check that cannot be tried here and now is skipped: no light, no free ports, no
+// second session. One of what the device, its driver, or devices of its kind cannot do
+// is not supported. Neither fails, and the reason is in the report.
+//
+// On transceivers, which reach a few egress ports from each ingress, pairs are such as
+// can be reached and as nothing that is there excludes.
+//
 // A check fails when the contract of package ocs is broken: a change that does
 // not read back, a refusal that is not an error, a reply taken for another. In
 // what devices may differ, such as whether a busy port is taken over, is a

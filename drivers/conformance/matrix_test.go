@@ -25,6 +25,7 @@ import (
 	"github.com/ocslab/ocslab/drivers"
 	"github.com/ocslab/ocslab/drivers/conformance"
 	"github.com/ocslab/ocslab/emulator"
+	"github.com/ocslab/ocslab/emulator/ocstrx"
 	"github.com/ocslab/ocslab/internal/secret"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/ocs"
@@ -63,6 +64,11 @@ func TestMatrix(t *testing.T) {
 	pki := makePKI(t)
 	var mu sync.Mutex // guards cells
 	var cells []cell
+	add := func(model, wire string, r conformance.Report) {
+		mu.Lock()
+		defer mu.Unlock()
+		cells = append(cells, cell{model, wire, r})
+	}
 	t.Run("cells", func(t *testing.T) {
 		for _, model := range emulator.Models() {
 			p := quick(t, model)
@@ -89,9 +95,18 @@ func TestMatrix(t *testing.T) {
 					if !r.Restored || r.Cancelled || len(r.Others) > 0 {
 						t.Errorf("restored=%v cancelled=%v others=%v", r.Restored, r.Cancelled, r.Others)
 					}
-					mu.Lock()
-					defer mu.Unlock()
-					cells = append(cells, cell{model, wire, r})
+					add(model, wire, r)
+				})
+			}
+		}
+		for _, model := range ocstrx.Models() {
+			for _, at := range []lab.Endpoint{lab.OCSTrx, lab.OCSTrxSerial} {
+				if at == lab.OCSTrxSerial && runtime.GOOS != "linux" {
+					continue
+				}
+				t.Run(model+"/"+string(at), func(t *testing.T) {
+					t.Parallel()
+					add(model, string(at), overLink(t, model, at))
 				})
 			}
 		}
@@ -121,6 +136,49 @@ func TestMatrix(t *testing.T) {
 	if was != table {
 		t.Errorf("%s: the table is not what came out; run with -update:\n%s", path, table)
 	}
+}
+
+// overLink runs the suite on a board of transceivers with circuits of others on its
+// first module.
+func overLink(t *testing.T, model string, at lab.Endpoint) conformance.Report {
+	t.Helper()
+	p, err := ocstrx.LoadPersonality(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listen := map[lab.Endpoint]string{at: ""}
+	if at == lab.OCSTrxSerial {
+		listen = map[lab.Endpoint]string{lab.Serial: filepath.Join(t.TempDir(), "tty")}
+	}
+	e, err := lab.Emulation{Transceivers: &lab.Transceivers{Personality: p}, Listen: listen}.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	open := func(ctx context.Context) (ocs.Switch, error) {
+		return drivers.Open(ctx, e.URLs()[at], drivers.Options{Name: "dut", Timeout: 5 * time.Second})
+	}
+	sw, err := open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := ocs.Port(8 * p.Modules) // lane 1 on its fibre 2, lane 2 in the loop to the receiver of lane 3
+	others := ocs.MustMap(ocs.CrossConnect{Ingress: 1, Egress: 2*n + 1}, ocs.CrossConnect{Ingress: 2, Egress: 3*n + 3})
+	if _, err := sw.Apply(t.Context(), ocs.Change{Add: others}); err != nil {
+		t.Fatal(err)
+	}
+	if err := sw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := run(t, conformance.Config{Name: "dut", AllPorts: true, Open: open})
+	fails(t, r)
+	if !r.Restored || r.Cancelled || len(r.Others) > 0 {
+		t.Errorf("restored=%v cancelled=%v others=%v", r.Restored, r.Cancelled, r.Others)
+	}
+	if got := quirk(r, "egress ports of an ingress"); got == "" {
+		t.Error("no ingress was moved through the egress ports that it reaches")
+	}
+	return r
 }
 
 // over opens sessions over a wire, with the certificates in dir. There is one
@@ -197,21 +255,21 @@ func makePKI(t *testing.T) pki {
 var columns = []string{"switch", "power-meter", "shutter", "labeler", "attenuator", "notifier", "restarter"}
 
 // matrix is the table for the documentation: how many checks of each capability
-// passed, and which were skipped.
+// passed, which were skipped, and which are not supported though the capability is.
 func matrix(cells []cell) string {
 	slices.SortFunc(cells, func(a, b cell) int {
 		return strings.Compare(a.model+"\x00"+a.wire, b.model+"\x00"+b.wire)
 	})
 	var out strings.Builder
-	fmt.Fprintf(&out, "| model | wire | %s | skipped |\n", strings.Join(columns, " | "))
-	out.WriteString("| --- | --- |" + strings.Repeat(" ---: |", len(columns)) + " --- |\n")
+	fmt.Fprintf(&out, "| model | wire | %s | skipped | not supported |\n", strings.Join(columns, " | "))
+	out.WriteString("| --- | --- |" + strings.Repeat(" ---: |", len(columns)) + " --- | --- |\n")
 	for _, c := range cells {
 		fmt.Fprintf(&out, "| `%s` | `%s` |", c.model, c.wire)
 		supported := map[string]bool{}
 		for _, k := range c.report.Capabilities {
 			supported[k.Name] = k.Supported
 		}
-		var skipped []string
+		var skipped, lacking []string
 		for _, name := range columns {
 			passed := 0
 			for _, k := range c.report.Checks {
@@ -221,6 +279,8 @@ func matrix(cells []cell) string {
 					passed++
 				case k.Result == conformance.Skip && supported[name]:
 					skipped = append(skipped, k.Name)
+				case k.Result == conformance.Unsupported && supported[name]:
+					lacking = append(lacking, k.Name)
 				}
 			}
 			if !supported[name] {
@@ -229,7 +289,7 @@ func matrix(cells []cell) string {
 				fmt.Fprintf(&out, " %d |", passed)
 			}
 		}
-		fmt.Fprintf(&out, " %s |\n", strings.Join(skipped, ", "))
+		fmt.Fprintf(&out, " %s | %s |\n", strings.Join(skipped, ", "), strings.Join(lacking, ", "))
 	}
 	return out.String()
 }

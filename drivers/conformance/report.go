@@ -16,7 +16,10 @@ type Result string
 const (
 	Pass Result = "pass"
 	Fail Result = "fail"
-	Skip Result = "skip" // could not be done here; the reason says why
+	Skip Result = "skip" // could not be tried here and now; the reason says why
+	// Unsupported is a check of what the device or its driver does not have, or
+	// what devices of its kind cannot do. It would be so on any day.
+	Unsupported Result = "unsupported"
 )
 
 // Check is one line of a [Report].
@@ -24,7 +27,7 @@ type Check struct {
 	Name       string `json:"name"`
 	Capability string `json:"capability"`
 	Result     Result `json:"result"`
-	Reason     string `json:"reason,omitempty"` // of a failure or skip: one sentence, with what the device said
+	Reason     string `json:"reason,omitempty"` // unless passed: one sentence, with what the device said
 	DurNS      int64  `json:"dur_ns"`
 }
 
@@ -62,6 +65,7 @@ type Report struct {
 	Passed       int          `json:"passed"`
 	Failed       int          `json:"failed"`
 	Skipped      int          `json:"skipped"`
+	Unsupported  int          `json:"unsupported"`
 	Cancelled    bool         `json:"cancelled"` // not all checks were tried
 	// Restored is true when all that the suite changed is as it was found;
 	// otherwise NotRestored says what is not, for people to put right.
@@ -92,7 +96,7 @@ func (r Report) WriteText(w io.Writer) error {
 
 	fmt.Fprintln(out)
 	matrix := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(matrix, "CAPABILITY\tSUPPORTED\tPASS\tFAIL\tSKIP\tFOUND")
+	fmt.Fprintln(matrix, "CAPABILITY\tSUPPORTED\tPASS\tFAIL\tSKIP\tUNSUPPORTED\tFOUND")
 	for _, c := range r.Capabilities {
 		count := map[Result]int{}
 		for _, k := range r.Checks {
@@ -100,7 +104,8 @@ func (r Report) WriteText(w io.Writer) error {
 				count[k.Result]++
 			}
 		}
-		fmt.Fprintf(matrix, "%s\t%s\t%s\t%s\t%s\t%s\n", c.Name, yesNo(c.Supported), number(count[Pass]), number(count[Fail]), number(count[Skip]), c.Found)
+		fmt.Fprintf(matrix, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Name, yesNo(c.Supported),
+			number(count[Pass]), number(count[Fail]), number(count[Skip]), number(count[Unsupported]), c.Found)
 	}
 	matrix.Flush()
 
@@ -126,7 +131,7 @@ func (r Report) WriteText(w io.Writer) error {
 		quirks.Flush()
 	}
 
-	fmt.Fprintf(out, "\n%d passed, %d failed, %d skipped", r.Passed, r.Failed, r.Skipped)
+	fmt.Fprintf(out, "\n%d passed, %d failed, %d skipped, %d not supported", r.Passed, r.Failed, r.Skipped, r.Unsupported)
 	if r.Cancelled {
 		fmt.Fprint(out, "; cancelled")
 	}
@@ -194,6 +199,20 @@ func (e *skipError) Error() string { return e.reason }
 
 // skipf makes a check a skipped one.
 func skipf(format string, args ...any) error { return &skipError{fmt.Sprintf(format, args...)} }
+
+// unsupportedError is why no device of this kind can do a check.
+type unsupportedError struct{ reason string }
+
+func (e *unsupportedError) Error() string { return e.reason }
+
+// unsupportedf makes a check one that is not supported.
+func unsupportedf(format string, args ...any) error {
+	return &unsupportedError{fmt.Sprintf(format, args...)}
+}
+
+// untried reports whether err says that a check was not done, rather than that it
+// went wrong.
+func untried(err error) bool { return as[*skipError](err) || as[*unsupportedError](err) }
 
 // sentence brings what may be several lines of wire text into one.
 func sentence(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

@@ -59,7 +59,7 @@ func (s CDBStatus) String() string {
 type CDBError struct {
 	Command uint16
 	Status  CDBStatus
-	Reply   []byte // what it said besides
+	Reply   []byte // what it said besides; nil if that is damaged
 }
 
 // Error returns one sentence.
@@ -101,16 +101,21 @@ func DecodeCDB(p []byte) (command uint16, payload []byte, ok bool) {
 // zero meanwhile.
 func CheckCode(p []byte) byte { return ^sum(p) }
 
-// EncodeCDBReply writes the reply into what was written to page 9Fh, of at least 8 bytes
-// and as many as the reply needs.
+// EncodeCDBReply writes the reply into what was written to page 9Fh, of at least 8 bytes. A
+// reply beyond CDBMaxPayload, or longer than the page has room for, is cut off.
 func EncodeCDBReply(page, reply []byte) {
+	if len(page) < cdbHead {
+		return
+	}
+	reply = reply[:min(len(reply), CDBMaxPayload, len(page)-cdbHead)]
 	page[6], page[7] = byte(len(reply)), CheckCode(reply)
 	copy(page[cdbHead:], reply)
 }
 
 // DoCDB has a module do a command and returns its reply. Between two looks at the status it
 // calls pause, which returns an error to give up. A command that the module refuses is a
-// *[CDBError]; the other errors are those of m, of pause, and ErrCDB.
+// *[CDBError], whatever its reply looks like; the other errors are those of m, of pause, and
+// ErrCDB.
 func DoCDB(ctx context.Context, m Memory, command uint16, payload []byte, pause func(context.Context) error) ([]byte, error) {
 	request, err := EncodeCDB(command, payload)
 	if err != nil {
@@ -142,11 +147,15 @@ func DoCDB(ctx context.Context, m Memory, command uint16, payload []byte, pause 
 			return nil, err
 		}
 	}
+	// Some modules leave the check code of an empty reply at 0.
+	whole := int(head[6]) == len(reply) && (CheckCode(reply) == head[7] || len(reply) == 0 && head[7] == 0)
 	switch s := CDBStatus(status[0]); {
-	case int(head[6]) != len(reply) || CheckCode(reply) != head[7]:
-		return nil, fmt.Errorf("CDB command %04Xh: %w: check code %02Xh of % x", command, ErrCDB, head[7], reply)
+	case s != CDBSuccess && !whole:
+		return nil, &CDBError{Command: command, Status: s}
 	case s != CDBSuccess:
 		return reply, &CDBError{command, s, reply}
+	case !whole:
+		return nil, fmt.Errorf("CDB command %04Xh: %w: it says %d bytes and check code %02Xh of % x", command, ErrCDB, head[6], head[7], reply)
 	}
 	return reply, nil
 }

@@ -26,7 +26,22 @@
 // the optical power, and takes the bytes apart. [Decode] does all at once, [Encode] is its
 // inverse and makes an [Image], the file form of a module's memory.
 //
-// Of CMIS only bank 0, lanes 1 to 8, is known. SFF-8472 (SFP) is not known.
+// Of lanes only bank 0, lanes 1 to 8, is known. SFF-8472 (SFP) is not known.
 //
-// All functions may be called concurrently; an Image is bytes and no safer than those.
+// # More of CMIS
+//
+// For modules that do more than carry light, the registers are typed one by one:
+//
+//	[ModuleStatus]  00h:3 to 25   state, flags, temperature, supply
+//	[GlobalControl] 00h:26        low power, reset
+//	[Product]       page 00h      vendor, codes, power class
+//	[Advertising]   page 01h      what the module can do
+//	[LaneControl]   10h:128-139   what the host wants of the lanes
+//	[DoCDB]         page 9Fh      commands and replies, with their check codes
+//
+// A [Memory] is a module that can be written, too. A [Store] is the memory of an emulated
+// one: it knows from [Registers] what the host may write and which flags reading clears.
+//
+// All functions may be called concurrently; an Image is bytes and no safer than those, and
+// nor is a Store.
 package cmis

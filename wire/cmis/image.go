@@ -76,7 +76,7 @@ func Encode(m Module) (Image, error) {
 		what, text string
 		at         int
 	}{{"vendor", m.Vendor, vendor}, {"part number", m.PartNumber, part}, {"serial number", m.Serial, serial}} {
-		if err := im.putText(f.what, f.text, f.at); err != nil {
+		if err := im.putText(f.what, f.text, f.at, 16); err != nil {
 			return nil, err
 		}
 	}
@@ -114,14 +114,16 @@ func sum(b []byte) (s byte) {
 	return s
 }
 
-func (im Image) putText(what, s string, at int) error {
-	if len(s) > 16 {
-		return fmt.Errorf("%s %.40q: want at most 16 characters", what, s)
+// putText writes a field of n characters.
+func (im Image) putText(what, s string, at, n int) error {
+	if len(s) > n {
+		return fmt.Errorf("%s %.40q: want at most %d characters", what, s, n)
 	}
-	if text([]byte(fmt.Sprintf("%-16s", s)), 16) != s {
+	field := fmt.Appendf(nil, "%-*s", n, s)
+	if text(field, n) != s {
 		return fmt.Errorf("%s %q: want printable ASCII without blanks around it", what, s)
 	}
-	copy(im[at:at+16], fmt.Sprintf("%-16s", s))
+	copy(im[at:at+n], field)
 	return nil
 }
 

@@ -32,8 +32,10 @@
 // [Window] requests and their replies: a request that has come before, by all of its
 // bytes, is answered again and not done again. So a command takes effect once, however often
 // a reply is lost. A host uses sequence numbers one after another, and has at most
-// [Outstanding] requests under way; they are done in order. HELLO makes the board forget
-// what came before.
+// [Outstanding] requests under way. The board does what it receives in the order in which it
+// comes, and does not wait for one that was lost; so a host sends ahead only what does not
+// depend on what went before it, such as reads, or requests to other modules. HELLO makes the
+// board forget what came before.
 //
 // # Requests
 //

@@ -129,53 +129,59 @@ func (f Frame) Append(b []byte) []byte {
 
 // Decoder finds frames in a stream of bytes. The zero Decoder is ready. It is not safe for
 // concurrent use.
+//
+// Call Next until it reports false after each Feed: then less than one frame is kept,
+// whatever is received.
 type Decoder struct {
-	buf     []byte
+	buf     []byte // those behind at are still to be looked at
+	at      int
 	skipped int
 }
 
-// Feed adds bytes that have been received.
+// Feed adds bytes that have been received. It keeps no part of p.
 func (d *Decoder) Feed(p []byte) {
-	d.buf = append(d.buf, p...)
+	d.buf = append(d.buf[:copy(d.buf, d.buf[d.at:])], p...)
+	d.at = 0
 }
 
 // Next returns the next frame, in memory of its own; false when more must be received.
 func (d *Decoder) Next() (Frame, bool) {
 	for {
+		b := d.buf[d.at:]
 		i := 0
-		for i < len(d.buf) && (d.buf[i] != sync0 || i+1 < len(d.buf) && d.buf[i+1] != sync1) {
+		for i < len(b) && (b[i] != sync0 || i+1 < len(b) && b[i+1] != sync1) {
 			i++
 		}
 		d.skip(i)
-		if len(d.buf) < headSize {
+		b = b[i:]
+		if len(b) < headSize {
 			return Frame{}, false
 		}
-		n := int(binary.BigEndian.Uint16(d.buf[6:]))
-		if n > MaxPayload || crc8(d.buf[2:8]) != d.buf[8] {
+		n := int(binary.BigEndian.Uint16(b[6:]))
+		if n > MaxPayload || crc8(b[2:8]) != b[8] {
 			d.skip(1)
 			continue
 		}
-		if len(d.buf) < overhead+n {
+		if len(b) < overhead+n {
 			return Frame{}, false
 		}
 		end := headSize + n
-		if ocst.CRC16(d.buf[2:end]) != binary.BigEndian.Uint16(d.buf[end:]) {
+		if ocst.CRC16(b[2:end]) != binary.BigEndian.Uint16(b[end:]) {
 			d.skip(1)
 			continue
 		}
-		f := Frame{d.buf[2], Kind(d.buf[3]), d.buf[4], d.buf[5], append([]byte(nil), d.buf[headSize:end]...)}
-		d.drop(end + 2)
-		return f, true
+		d.at += end + 2
+		return Frame{b[2], Kind(b[3]), b[4], b[5], append([]byte(nil), b[headSize:end]...)}, true
 	}
 }
 
 // Pending reports whether a frame has begun and is not complete.
-func (d *Decoder) Pending() bool { return len(d.buf) > 0 }
+func (d *Decoder) Pending() bool { return d.at < len(d.buf) }
 
 // Expire gives up a frame that has begun and did not go on; what is behind its first byte
-// is looked at again by Next.
+// is looked at again by Next. While Pending still reports true another may have to be given up.
 func (d *Decoder) Expire() {
-	if len(d.buf) > 0 {
+	if d.Pending() {
 		d.skip(1)
 	}
 }
@@ -185,11 +191,8 @@ func (d *Decoder) Skipped() int { return d.skipped }
 
 func (d *Decoder) skip(n int) {
 	d.skipped += n
-	d.drop(n)
+	d.at += n
 }
-
-// drop removes bytes from the front, and keeps the memory.
-func (d *Decoder) drop(n int) { d.buf = d.buf[:copy(d.buf, d.buf[n:])] }
 
 // crc8 is CRC-8/SMBUS. Of "123456789" it is F4h.
 func crc8(p []byte) (crc uint8) {

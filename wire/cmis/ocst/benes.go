@@ -72,17 +72,20 @@ func (p Permutation) Check() error {
 	return nil
 }
 
-// Inverse returns where the light at each receiver comes from. p must pass Check.
+// Inverse returns where the light at each receiver comes from. That means something only
+// if p passes Check.
 func (p Permutation) Inverse() (q Permutation) {
 	for lane, to := range p {
-		q[to] = uint8(lane)
+		if to < Lanes {
+			q[to] = uint8(lane)
+		}
 	}
 	return q
 }
 
 // Complete returns a permutation that takes the lanes given to where they belong, and every
-// other lane somewhere: to where p takes it if that is free. Lanes are -1 where it does not
-// matter.
+// other lane somewhere: to where p takes it if that is free. Lanes are negative where it does
+// not matter.
 func (p Permutation) Complete(want [Lanes]int) (Permutation, error) {
 	var out Permutation
 	var taken, done [Lanes]bool
@@ -177,8 +180,11 @@ func loop(p []uint8) (column [2][]bool, upper, lower []uint8) {
 }
 
 // Follow returns where a lane's light goes in a network set as s, and the elements that it
-// passes, one of each column.
+// passes, one of each column. Of a lane that is not there the receiver is -1.
 func (s States) Follow(lane int) (receiver int, passed [Columns]Element) {
+	if lane < 0 || lane >= Lanes {
+		return -1, passed
+	}
 	at := lane
 	for column := range Columns {
 		row, input := Wire(column, at)

@@ -358,7 +358,7 @@ const (
 )
 
 // DecodeLog takes apart banks 0 and 1 of page B3h, 128 bytes each. The newest is first;
-// empty entries are left out.
+// empty entries, all bytes 0, are left out.
 func DecodeLog(banks [2][]byte) ([]LogEntry, error) {
 	var list []LogEntry
 	for _, p := range banks {
@@ -371,7 +371,7 @@ func DecodeLog(banks [2][]byte) ([]LogEntry, error) {
 				From: Path(p[8]), To: Path(p[9]), Mask: p[10], Result: Fault(p[11]),
 				Duration: time.Duration(binary.BigEndian.Uint32(p[12:])) * DurationUnit,
 			}
-			if e.Mask != 0 {
+			if e != (LogEntry{}) {
 				list = append(list, e)
 			}
 		}

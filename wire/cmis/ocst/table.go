@@ -21,7 +21,7 @@ import (
 // where bar is φ = π, cross φ = 0 (modulo 2π), and [Arm] tells phase from voltage. One arm
 // of an element is heated at a time.
 type Table struct {
-	Serial   string // of the module it belongs to, 1 to 16 characters
+	Serial   string // of the module it belongs to, 1 to 16 characters of printable ASCII
 	Version  uint32 // counts up with each table of a module
 	Made     time.Time
 	Expires  time.Time // the module refuses it from then on; zero: never
@@ -101,9 +101,12 @@ func (d Drive) Code() (code uint16, armB bool) { return uint16(d & DACMax), d&Ar
 // Volts returns the voltage at the heater.
 func (d Drive) Volts() float64 { return float64(d&DACMax) / DACMax * DACFull }
 
-// DriveOf returns the code next to a voltage.
+// DriveOf returns the code next to a voltage; what is not a number counts as 0.
 func DriveOf(volts float64, armB bool) Drive {
-	d := Drive(math.Round(min(max(volts, 0), DACFull) / DACFull * DACMax))
+	if !(volts > 0) {
+		volts = 0
+	}
+	d := Drive(math.Round(min(volts, DACFull) / DACFull * DACMax))
 	if armB {
 		d |= ArmB
 	}
@@ -200,36 +203,55 @@ func fixed(x, unit float64) uint16 {
 // ErrTable is a table that cannot be used; errors of [ParsePages] and [Table.Check] match it.
 var ErrTable = errors.New("calibration table cannot be used")
 
+// What is beyond these is no calibration of an element: phases are taken modulo 2π, and 1 V²
+// gives a third of a radian.
+const (
+	maxPhase0   = 100 // radians
+	maxArm      = 1e6 // radians per V² and per V⁴
+	maxCoupling = 0.5
+)
+
+// steps is a temperature as the table keeps it.
+func steps(celsius float64) int16 { return int16(math.Round(celsius * 256)) }
+
+func unprintable(r rune) bool { return r < ' ' || r > '~' }
+
 // Check returns an error unless the table can be written: what ParsePages would refuse.
 func (t *Table) Check() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrTable, fmt.Sprintf(format, args...))
 	}
-	if n := len(t.Serial); n == 0 || n > 16 || strings.TrimSpace(t.Serial) != t.Serial {
-		return bad("the serial number is %q, want 1 to 16 characters", t.Serial)
+	if n := len(t.Serial); n == 0 || n > 16 || strings.TrimSpace(t.Serial) != t.Serial || strings.ContainsFunc(t.Serial, unprintable) {
+		return bad("the serial number is %.40q, want 1 to 16 characters of printable ASCII without blanks around them", t.Serial)
+	}
+	for _, when := range []time.Time{t.Made, t.Expires} {
+		if y := when.UTC().Year(); y < 1 || y > 9999 {
+			return bad("it is made or expires in the year %d", y)
+		}
 	}
 	if n := len(t.Points); n == 0 || n > MaxPoints {
 		return bad("%d temperatures, want 1 to %d", n, MaxPoints)
 	}
 	for i, p := range t.Points {
-		if !(p.Celsius >= -40 && p.Celsius <= 125) || i > 0 && p.Celsius <= t.Points[i-1].Celsius {
+		if !(p.Celsius >= -40 && p.Celsius <= 125) || i > 0 && steps(p.Celsius) <= steps(t.Points[i-1].Celsius) {
 			return bad("temperature %d is %.2f °C, want -40 to 125 and more than the one before", i+1, p.Celsius)
 		}
 		for e, f := range p.Elements {
-			for _, x := range []float64{f.Phase0, f.A.Slope, f.A.Curve, f.B.Slope, f.B.Curve, f.BarER, f.CrossER} {
-				if math.IsNaN(x) || math.IsInf(x, 0) {
-					return bad("%v at %.2f °C has a value that is not a number", Element(e), p.Celsius)
-				}
+			if !(math.Abs(f.Phase0) <= maxPhase0) || math.IsNaN(f.BarER) || math.IsNaN(f.CrossER) {
+				return bad("%v at %.2f °C has a phase or an extinction ratio that cannot be", Element(e), p.Celsius)
 			}
-			if !(f.A.Slope > 0) || !(f.B.Slope > 0) {
-				return bad("%v at %.2f °C gains no phase from its heaters", Element(e), p.Celsius)
+			for _, arm := range []Arm{f.A, f.B} {
+				// In single precision, a slope that is too small becomes 0.
+				if !(float32(arm.Slope) > 0 && arm.Slope <= maxArm && math.Abs(arm.Curve) <= maxArm) {
+					return bad("%v at %.2f °C gains no phase from its heaters, or more than can be", Element(e), p.Celsius)
+				}
 			}
 		}
 	}
 	for i, row := range t.Coupling {
 		for j, g := range row {
-			if g != 0 && (i == j || max(i-j, j-i) > Reach) || !(math.Abs(g) < 0.5) {
-				return bad("the coupling of element %d to %d is %g", j, i, g)
+			if g != 0 && (i == j || max(i-j, j-i) > Reach) || !(float32(math.Abs(g)) < maxCoupling) {
+				return bad("the coupling of %v to %v is %g", Element(j), Element(i), g)
 			}
 		}
 	}
@@ -259,6 +281,7 @@ const (
 const (
 	tableMagic  = "OLUT"
 	tableFormat = 1
+	tableHead   = 4 + 2 + 4
 )
 
 // Pages writes the table in the form in which a module keeps it, 128 bytes for each bank of
@@ -291,7 +314,7 @@ func (t *Table) Pages() ([][]byte, error) {
 	b = append(b, t.Verified.Encode()...)
 	single := func(x float64) { b = be.AppendUint32(b, math.Float32bits(float32(x))) }
 	for _, p := range t.Points {
-		b = be.AppendUint16(b, uint16(int16(math.Round(p.Celsius*256))))
+		b = be.AppendUint16(b, uint16(steps(p.Celsius)))
 		for _, f := range p.Elements {
 			for _, x := range []float64{f.Phase0, f.A.Slope, f.A.Curve, f.B.Slope, f.B.Curve} {
 				single(x)
@@ -342,9 +365,14 @@ func slicesOf(b []byte, n int) func(func([]byte) bool) {
 	}
 }
 
+// seconds is a moment as the table keeps it. As 0 stands for none, the moment 0 itself is
+// taken for the next second.
 func seconds(t time.Time) int64 {
-	if t.IsZero() {
+	switch {
+	case t.IsZero():
 		return 0
+	case t.Unix() == 0:
+		return 1
 	}
 	return t.Unix()
 }
@@ -362,6 +390,9 @@ func ParsePages(pages [][]byte) (*Table, error) {
 	bad := func(format string, args ...any) (*Table, error) {
 		return nil, fmt.Errorf("%w: %s", ErrTable, fmt.Sprintf(format, args...))
 	}
+	if len(pages) == 0 || len(bytes.Trim(pages[0], "\x00")) == 0 {
+		return bad("there is none")
+	}
 	var b []byte
 	be := binary.BigEndian
 	for i, page := range pages {
@@ -373,9 +404,8 @@ func ParsePages(pages [][]byte) (*Table, error) {
 		}
 		b = append(b, page[:PageData]...)
 	}
-	const head = 4 + 2 + 4
-	if len(b) < head || string(b[:4]) != tableMagic {
-		return bad("there is none")
+	if string(b[:4]) != tableMagic {
+		return bad("it does not begin with %q", tableMagic)
 	}
 	if b[4] != tableFormat {
 		return bad("its format is %d, and only %d is known", b[4], tableFormat)
@@ -392,7 +422,7 @@ func ParsePages(pages [][]byte) (*Table, error) {
 	if got, want := be.Uint32(b[len(b)-4:]), crc32.ChecksumIEEE(b[:len(b)-4]); got != want {
 		return bad("its CRC is %08Xh, and %08Xh that of what it holds", got, want)
 	}
-	b = b[head:]
+	b = b[tableHead:]
 	take := func(n int) []byte { p := b[:n]; b = b[n:]; return p }
 	single := func() float64 { return float64(math.Float32frombits(be.Uint32(take(4)))) }
 	t := &Table{Serial: string(bytes.TrimRight(take(16), " ")), Version: be.Uint32(take(4))}
@@ -426,9 +456,24 @@ func ParsePages(pages [][]byte) (*Table, error) {
 	return t, nil
 }
 
+// TablePages returns how many pages a table has, by its first. Errors match ErrTable.
+func TablePages(first []byte) (int, error) {
+	switch {
+	case len(first) != pageSize:
+		return 0, fmt.Errorf("%w: its first page has %d bytes, want %d", ErrTable, len(first), pageSize)
+	case len(bytes.Trim(first, "\x00")) == 0:
+		return 0, fmt.Errorf("%w: there is none", ErrTable)
+	case CRC16(first[:PageData]) != binary.BigEndian.Uint16(first[PageData:]):
+		return 0, fmt.Errorf("%w: its first page is damaged", ErrTable)
+	case string(first[:4]) != tableMagic || first[4] != tableFormat || first[5] == 0 || first[5] > MaxPoints:
+		return 0, fmt.Errorf("%w: its first page is none that is known", ErrTable)
+	}
+	return (tableSize(int(first[5])) + PageData - 1) / PageData, nil
+}
+
 // tableSize is the length of a table, without filling.
 func tableSize(points int) int {
-	return 4 + 2 + 4 + 16 + 4 + 8 + 8 + 2*Photodiodes*Lanes + verificationSize +
+	return tableHead + 16 + 4 + 8 + 8 + 2*Photodiodes*Lanes + verificationSize +
 		points*(2+Elements*(5*4+4*2)) + Elements*2*Reach*4 + 4
 }
 

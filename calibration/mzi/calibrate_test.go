@@ -1,0 +1,368 @@
+package mzi_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ocslab/ocslab/calibration/mzi"
+	"github.com/ocslab/ocslab/emulator/ocstrx"
+	"github.com/ocslab/ocslab/wire/cmis"
+	"github.com/ocslab/ocslab/wire/cmis/ocst"
+)
+
+// device is an emulated module on a virtual clock.
+type device struct {
+	*ocstrx.Module
+	clock *ocstrx.VirtualClock
+}
+
+func newDevice(seed uint64, table ocstrx.TableState) *device {
+	clock := &ocstrx.VirtualClock{}
+	m := ocstrx.NewModule(ocstrx.DefaultParams(), ocstrx.Options{
+		Name: "slot 1", Serial: fmt.Sprintf("F%06d", seed), Seed: seed, Clock: clock, Table: table,
+		Wall: func() time.Time { return today.Add(clock.Now()) },
+	})
+	clock.Advance(100 * time.Millisecond)
+	return &device{m, clock}
+}
+
+var today = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+
+func (b *device) now() time.Time { return today.Add(b.clock.Now()) }
+
+func (b *device) config() mzi.Config {
+	return mzi.Config{Memory: b.Module, Sleep: func(ctx context.Context, d time.Duration) error {
+		b.clock.Advance(d)
+		return ctx.Err()
+	}}
+}
+
+// tableErrors are the differences between what a table says of the phases and what they are
+// where the module is now, rad.
+func tableErrors(t *testing.T, table *ocst.Table, truth ocstrx.Truth) (errs []float64) {
+	t.Helper()
+	fits, err := mzi.At(table, truth.Celsius)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e, f := range fits {
+		errs = append(errs, math.Abs(math.Remainder(f.Phase0-truth.Elements[e].Phase0, 2*math.Pi)))
+	}
+	return errs
+}
+
+func quantileOf(x []float64, q float64) float64 {
+	s := slices.Sorted(slices.Values(x))
+	return s[min(int(q*float64(len(s))), len(s)-1)]
+}
+
+// Ensure that a module without a table comes into service by calibration: its phases are
+// right, the table is loaded and stays, all figures are there, and it is dark.
+func TestCalibrate(t *testing.T) {
+	t.Parallel()
+	b := newDevice(1, "none")
+	steps := map[string]bool{}
+	cfg := b.config()
+	cfg.Progress = func(p mzi.Progress) { steps[p.Step] = true }
+	r, err := mzi.Calibrate(t.Context(), cfg, mzi.Options{Now: b.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs := tableErrors(t, r.Table, b.Truth())
+	t.Logf("phase error median %.2f mrad, p95 %.2f, worst %.2f", 1e3*quantileOf(errs, .5), 1e3*quantileOf(errs, .95), 1e3*slices.Max(errs))
+	if quantileOf(errs, .5) > 0.006 || slices.Max(errs) > 0.03 {
+		t.Error("phases are not where they are")
+	}
+	if !r.Loaded || !r.Table.Verified.Pass || len(r.Fits) != ocst.Elements || len(r.Paths) != 24 || len(r.Loop) != 24 || len(r.Changes) != 48 {
+		t.Errorf("loaded %v, pass %v; %d fits, %d paths, %d of the loop, %d changes", r.Loaded, r.Table.Verified.Pass, len(r.Fits), len(r.Paths), len(r.Loop), len(r.Changes))
+	}
+	for i, c := range r.Table.Verified.Changes {
+		if c.Settle < 20*time.Microsecond || c.Settle > 200*time.Microsecond || c.Rise <= 0 {
+			t.Errorf("change %v: %+v", ocst.Transitions[i], c)
+		}
+	}
+	b.expect(t, r.Table)
+	for _, step := range []string{"sweep", "coupling", "operating point", "verification", "switching"} {
+		if !steps[step] {
+			t.Errorf("nothing was told of step %q", step)
+		}
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), "NaN") || !strings.Contains(string(text), `"isolation_db"`) {
+		t.Errorf("JSON of the report: %.300s", text)
+	}
+	// A second time, at another temperature: the version counts up, the old point is kept.
+	b.SetAmbient(31)
+	b.clock.Advance(time.Minute)
+	again, err := mzi.Calibrate(t.Context(), b.config(), mzi.Options{Now: b.now, Merge: true, Scope: mzi.Coupling})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Table.Version != r.Table.Version+1 || len(again.Table.Points) != 2 {
+		t.Errorf("version %d after %d, %d points", again.Table.Version, r.Table.Version, len(again.Table.Points))
+	}
+	b.expect(t, again.Table)
+}
+
+// expect fails the test unless the module is dark, ready, and uses a table: nil is none.
+func (b *device) expect(t *testing.T, want *ocst.Table) {
+	t.Helper()
+	b.clock.Advance(time.Minute)
+	buf := make([]byte, ocst.LanesSpan.Length)
+	if err := b.Read(t.Context(), ocst.LanesSpan.Address, buf); err != nil {
+		t.Fatal(err)
+	}
+	lanes, err := ocst.DecodeLanes(buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lane, path := range lanes.Path {
+		if path != ocst.Dark {
+			t.Errorf("lane %d is on %v", lane+1, path)
+		}
+	}
+	got, err := mzi.ReadTable(t.Context(), b.Module)
+	switch {
+	case want == nil:
+		if !errors.Is(err, ocst.ErrTable) || lanes.State != ocst.StateCal {
+			t.Errorf("the module has a table (%v) and is in state %v", err, lanes.State)
+		}
+		return
+	case err != nil:
+		t.Fatal(err)
+	}
+	a, _ := got.Pages()
+	w, _ := want.Pages()
+	if !slices.EqualFunc(a, w, bytes.Equal) {
+		t.Errorf("the module has version %d made %v, want version %d made %v", got.Version, got.Made, want.Version, want.Made)
+	}
+}
+
+// Ensure that a module that is broken is not given a table: the error says what is wrong,
+// and the module keeps the table that it has.
+func TestCalibrate_broken(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ fault, want string }{
+		{"heater-open:12", "S2 of lane 4"},
+		{"heater-short:20", "loop element 1.4"},
+		{"weak-heater:3", "S1 of lane 3"},
+		{"stuck-pd:out1:3", "lane 3"},
+		{"stuck-pd:rx-loop:5", ""},
+		{"swapped-taps:out1:3:5", "lane"},
+		{"swapped-taps:out2:2:loop:2", "lane 2"},
+		{"laser-low", ""},
+	} {
+		t.Run(strings.ReplaceAll(test.fault, ":", "-"), func(t *testing.T) {
+			t.Parallel()
+			b := newDevice(7, "factory")
+			old, err := mzi.ReadTable(t.Context(), b.Module)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := ocstrx.ParseDeviceFault(test.fault)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Inject(f)
+			r, err := mzi.Calibrate(t.Context(), b.config(), mzi.Options{Now: b.now, Soak: -1})
+			t.Logf("%.300v", err)
+			if err == nil || r.Loaded || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("no error with %q, loaded %v", test.want, r.Loaded)
+			}
+			b.expect(t, old)
+		})
+	}
+}
+
+// departing is a module that cannot be reached any more after so many transactions.
+type departing struct {
+	*ocstrx.Module
+	left int
+	back bool
+}
+
+var errLost = errors.New("module is gone")
+
+func (v *departing) Read(ctx context.Context, a cmis.Address, buf []byte) error {
+	if v.left--; v.left < 0 && !v.back {
+		return errLost
+	}
+	return v.Module.Read(ctx, a, buf)
+}
+
+func (v *departing) Write(ctx context.Context, a cmis.Address, data []byte) error {
+	if v.left--; v.left < 0 && !v.back {
+		return errLost
+	}
+	return v.Module.Write(ctx, a, data)
+}
+
+// Ensure that wherever the module vanishes it ends up dark with a table that is whole: the
+// old one, the trial's, or the new one.
+func TestCalibrate_vanishes(t *testing.T) {
+	t.Parallel()
+	run := func(left int) (*device, *departing, error) {
+		b := newDevice(3, "factory")
+		v := &departing{Module: b.Module, left: left}
+		cfg := b.config()
+		cfg.Memory = v
+		// Nothing is swept, so that this takes little.
+		_, err := mzi.Calibrate(t.Context(), cfg, mzi.Options{Now: b.now, Soak: -1, Scope: mzi.Coupling})
+		return b, v, err
+	}
+	const many = 1 << 30
+	b, v, err := run(many)
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := many - v.left
+	b.expectSome(t)
+	const tail = 700 // from the loading of the trial on
+	for n := 1; n < total; n += 83 {
+		if n > 400 && n < total-tail {
+			n = total - tail
+		}
+		b, _, err := run(n)
+		if !errors.Is(err, errLost) {
+			t.Fatalf("gone after %d of %d transactions: error %v", n, total, err)
+		}
+		b.expectSome(t)
+	}
+}
+
+// expectSome fails the test unless the module is dark after a while and has a whole table.
+func (b *device) expectSome(t *testing.T) {
+	t.Helper()
+	b.clock.Advance(time.Minute)
+	table, err := mzi.ReadTable(t.Context(), b.Module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !table.Verified.Pass {
+		t.Error("it uses a table that has not passed")
+	}
+	if table.Expires.IsZero() || table.Expires.Sub(b.now()) > 30*time.Minute {
+		b.expect(t, table)
+		return
+	}
+	// It was lost while it switched to and fro: with the trial's table, of which the date of
+	// expiry takes care.
+}
+
+// Ensure that a context that ends leaves the module dark, out of its session, and with its
+// old table.
+func TestCalibrate_cancelled(t *testing.T) {
+	t.Parallel()
+	for _, step := range []string{"sweep", "coupling", "verification", "switching"} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			b := newDevice(4, "factory")
+			old, err := mzi.ReadTable(t.Context(), b.Module)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			cfg := b.config()
+			cfg.Progress = func(p mzi.Progress) {
+				if p.Step == step && p.Done >= 2 {
+					cancel()
+				}
+			}
+			r, err := mzi.Calibrate(ctx, cfg, mzi.Options{Now: b.now, Soak: -1})
+			if !errors.Is(err, context.Canceled) || r.Loaded {
+				t.Errorf("error %v, loaded %v", err, r.Loaded)
+			}
+			b.expect(t, old)
+		})
+	}
+}
+
+// Ensure that a table that fails is refused, with figures that are named, and that nothing
+// is loaded: by isolation before the trial, by the time of switches after it.
+func TestCalibrate_limits(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, want string
+		limits     mzi.Limits
+	}{
+		{"isolation", "has an isolation of", mzi.Limits{Isolation: 60}},
+		{"crosstalk", "towards another receiver", mzi.Limits{Crosstalk: 60}},
+		{"loss", "loses", mzi.Limits{Loss: 0.1}},
+		{"ratio", "extinction ratio", mzi.Limits{ER: 90}},
+		{"settle", "takes", mzi.Limits{Settle: 5 * time.Microsecond}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			b := newDevice(5, "factory")
+			old, err := mzi.ReadTable(t.Context(), b.Module)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := mzi.Calibrate(t.Context(), b.config(), mzi.Options{Now: b.now, Soak: -1, Scope: mzi.Coupling, Limits: test.limits})
+			if !errors.Is(err, mzi.ErrVerification) || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "lane") || r.Loaded || len(r.Failures) == 0 {
+				t.Errorf("error %.200v, loaded %v, %d failures", err, r.Loaded, len(r.Failures))
+			}
+			b.expect(t, old)
+		})
+	}
+}
+
+// Ensure that trimming takes away what hours and ten degrees have done to a module that
+// carries light, and leaves it carrying light.
+func TestTrim(t *testing.T) {
+	t.Parallel()
+	b := newDevice(6, "factory")
+	if err := b.Write(t.Context(), ocst.At(ocst.RegStaged), []byte{byte(ocst.Path1), 0x7f, byte(ocst.CommitNow)}); err != nil {
+		t.Fatal(err)
+	}
+	b.clock.Advance(10 * time.Millisecond)
+	if err := b.Write(t.Context(), ocst.At(ocst.RegStaged), []byte{byte(ocst.LoopPath), 0x80, byte(ocst.CommitNow)}); err != nil {
+		t.Fatal(err)
+	}
+	b.SetAmbient(35)
+	b.clock.Advance(60 * time.Hour)
+	r, err := mzi.Trim(t.Context(), b.config(), mzi.TrimOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	truth := b.Truth()
+	worse := 0
+	for _, e := range r.Elements {
+		// What couplers leave, with a decibel for the loss of S2 and for noise.
+		least := -truth.Elements[e.Element].BarER
+		if e.Element == ocst.S1(7) {
+			least = -truth.Elements[e.Element].CrossER
+		}
+		most := max(least, -32) + 1.3
+		if e.LeakBefore > most {
+			worse++
+		}
+		if e.Element < 2*ocst.Lanes && e.LeakAfter > most {
+			t.Errorf("%s of lane %d leaks %.1f dB, before %.1f, and couplers allow %.1f", e.Name, e.Lane, e.LeakAfter, e.LeakBefore, least)
+		}
+	}
+	t.Logf("%d of %d elements leaked more than they must; %d rounds, %d skipped", worse, len(r.Elements), r.Rounds, len(r.Skipped))
+	if len(r.Elements) != 7*2+1+ocst.Columns || worse < 3 {
+		t.Error("not all were trimmed, or there was nothing to trim")
+	}
+	buf := make([]byte, ocst.LanesSpan.Length)
+	if err := b.Read(t.Context(), ocst.LanesSpan.Address, buf); err != nil {
+		t.Fatal(err)
+	}
+	lanes, _ := ocst.DecodeLanes(buf)
+	if lanes.State != ocst.StateReady || lanes.Path[0] != ocst.Path1 || lanes.Path[7] != ocst.LoopPath {
+		t.Errorf("the module is in state %v, lane 1 on %v, lane 8 on %v", lanes.State, lanes.Path[0], lanes.Path[7])
+	}
+}

@@ -1,0 +1,119 @@
+package ocstrx
+
+import (
+	"context"
+
+	"github.com/ocslab/ocslab/ocs"
+	"github.com/ocslab/ocslab/wire/cmis/ocst"
+)
+
+// bundle arms the modules of jobs, makes sure that all are, and triggers them. When that
+// cannot be, those that are armed are disarmed, and nothing switches.
+func (sw *Switch) bundle(ctx context.Context, jobs []*job, total *ocs.Receipt) error {
+	err := sw.arm(ctx, jobs, total)
+	if err == nil {
+		err = sw.tell(ctx, sw.triggers(jobs), total)
+	}
+	if err != nil {
+		sw.disarm(ctx, jobs)
+		return err
+	}
+	return sw.await(ctx, jobs, total)
+}
+
+// arm stages and arms, path by path, and looks after each at whether the module is armed:
+// its result is only that of the last command.
+func (sw *Switch) arm(ctx context.Context, jobs []*job, total *ocs.Receipt) error {
+	var b batch
+	for _, j := range jobs {
+		sw.settings(&b, j.from)
+	}
+	for _, j := range jobs {
+		if j.moves.loop != nil {
+			b.write(j.slot, ocst.RegLoop, j.moves.loop[:]...)
+		}
+	}
+	looks := make([][]gaze, len(jobs))
+	// Modules take turns, so that the bus need not wait for one of them.
+	for path := range ocst.Mixed {
+		for _, j := range jobs {
+			if mask := j.moves.lanes[path]; mask != 0 {
+				b.write(j.slot, ocst.RegStaged, byte(path), mask, byte(ocst.CommitArm))
+			}
+		}
+		for i, j := range jobs {
+			if j.moves.lanes[path] != 0 {
+				looks[i] = append(looks[i], b.look(j.slot))
+			}
+		}
+	}
+	if err := sw.tell(ctx, b, total); err != nil {
+		return err
+	}
+	for i, j := range jobs {
+		for _, g := range looks[i] {
+			now := g.decode()
+			if err := now.armed(); err != nil {
+				return sw.fail(opApply, err)
+			}
+			if aimsOf(now.lanes) != aimsOf(j.from.lanes) || now.status.Sequence != j.from.status.Sequence {
+				return sw.fail(opApply, errCrossed)
+			}
+		}
+	}
+	return nil
+}
+
+// armed returns why a module that was told to arm is not armed, if it is not.
+func (s seen) armed() error {
+	if s.state() == ocst.StateArmed && s.status.Result == ocst.NoFault {
+		return nil
+	}
+	e := &ModuleError{Slot: s.slot, State: s.state(), Fault: s.status.Result, refused: true, tried: true}
+	switch {
+	case s.state() == ocst.StateFault:
+		e.Fault, e.At = s.lanes.Fault, where(s.lanes)
+	case e.Fault == ocst.NoFault:
+		e.Fault = ocst.FaultNotArmed
+	}
+	return e
+}
+
+// triggers are the requests that switch modules that are armed.
+func (sw *Switch) triggers(jobs []*job) batch {
+	var b batch
+	if len(jobs) > 1 && sw.cfg.Bus.HasTrigger() {
+		line := Request{Op: OpTrigger}
+		for _, j := range jobs {
+			line.Mask |= 1 << j.slot
+		}
+		return append(b, line)
+	}
+	for _, j := range jobs {
+		b.write(j.slot, ocst.RegCommit, byte(ocst.CommitTrigger))
+	}
+	return b
+}
+
+// disarmTime is how long disarming may take. Modules do it themselves after
+// [ocst.ArmTimeout].
+const disarmTime = ocst.ArmTimeout / 2
+
+// disarm has the modules of jobs that are armed forget it, and what was staged for it. It
+// does so as well when nobody waits any more; what goes wrong is left to the modules.
+func (sw *Switch) disarm(ctx context.Context, jobs []*job) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), disarmTime)
+	defer cancel()
+	for _, j := range jobs {
+		now, _, err := sw.look(ctx, opApply, []int{j.slot})
+		if err != nil || now[0].state() != ocst.StateArmed {
+			continue
+		}
+		var b batch
+		b.write(j.slot, ocst.RegCommit, byte(ocst.CommitDisarm))
+		if loop := now[0].lanes.Loop; loop != now[0].lanes.Next {
+			b.write(j.slot, ocst.RegLoop, loop[:]...)
+		}
+		_, _ = sw.do(ctx, opApply, b...)
+	}
+}

@@ -1,0 +1,79 @@
+// Package ocstrx emulates optical circuit-switching transceivers and the board that they
+// sit on: modules of eight lanes, each of which sends its light into fibre 1, fibre 2 or a
+// loop network to another lane of the same module, by thermo-optic Mach-Zehnder elements.
+//
+//	p, err := ocstrx.LoadPersonality("ocstrx-8x112g-x8")
+//	board, err := ocstrx.NewBoard(p, ocstrx.Options{Seed: 1})
+//	line, err := serialline.Listen("/run/ocslab/bundle0.tty")
+//	err = line.Serve(ctx, board)
+//
+// A [Module] is a physical model below and a controller above, which knows of the former
+// only what its photodiodes, current meters and calibration table tell. The register map is
+// that of package wire/cmis/ocst, the controller link that of package wire/trxlink.
+//
+// # Time
+//
+// Nothing runs in the background, and an idle module costs nothing. A module that is asked
+// something first catches up with its [Clock], event by event: the steps of a switch, the
+// end of the warm-up, an arm timeout. So what happens is the same whoever looks when, and
+// what is read belongs to the time of the reading. With a [VirtualClock] a switch takes place
+// when the clock is advanced over it.
+//
+// # States
+//
+//	            1 ms        no LowPwrRequestSW       10 slow time constants
+//	RESET ------------> LOWPWR ------------> WARMUP ------------------------> READY
+//	  ^ software reset,   ^                    | no valid table      ^   |
+//	  | brown-out         | LowPwrRequestSW    v                     |   | CDB 8002h, 1
+//	  | from anywhere     | from most       CAL <--------------------|---+
+//	                                           |  CDB 8002h, 0; or   |
+//	                                           |  nobody at B4h-B7h  |
+//	                                           +----- WARMUP --------+
+//
+//	READY --arm--> ARMED --trigger--> BREAK --> SETTLE --> LOCKING --> READY
+//	  |              | ArmTimeout: READY, FaultHalfOpen                  ^
+//	  +--commit------|----------------^                                  |
+//	                 +--disarm-------------------------------------------+
+//
+//	any of WARMUP, CAL, READY, ARMED, BREAK, SETTLE, LOCKING --> FAULT --reset--> RESET
+//
+// In FAULT the module is dark and cold: laser and heaters are off.
+//
+// # A switch
+//
+// From commit or trigger on:
+//
+//	BREAK      2 µs   the modulators of the lanes pass nothing, their receivers are muted
+//	DRIVE     10 µs   heaters are set; with pre-emphasis as long as the slowest is overdriven
+//	SETTLE            light is back, without data; taps are compared every microsecond, until
+//	                  each output is 25 dB above the others of its lane, or 1 dB less than the
+//	                  table says its elements can do; at most the settle timeout
+//	SELECT_RX  5 µs   receivers are joined to the path
+//	UNMUTE     3 µs   and heard
+//
+// The duration register and the log count to here. Then the host's clock recovery takes 0.1 to
+// 1 ms (LOCKING) where there is light; commands are taken meanwhile. The state register says
+// BREAK in BREAK and DRIVE, SETTLE in the three that follow, and lanes that are being
+// switched are reported dark.
+//
+// If the loop network moves, lanes on it are switched with the others, even where the order
+// does not name them, and SETTLE lasts at least four time constants, because no tap sees its
+// elements one by one; then there must be light at the receivers. A switch to dark moves no
+// heater, and takes 10 µs.
+//
+// A switch that fails leaves no lane lit: the module goes to FAULT, with the fault and its
+// place in the registers, the result in the log, and the sequence number as it was.
+//
+// # What is decided here because nobody has published it
+//
+//   - Elements are set anew for the temperature when it has moved by 0.5 K, as a controller
+//     would do that has nothing else to do.
+//   - A controller also looks for light on two outputs while it does not switch, whenever it
+//     is asked something.
+//   - A commit while the module is armed is refused: disarm or trigger it first.
+//   - A failed or interrupted switch does not count as wear.
+//   - The vendor's monitor at 00h:24 is the power that the module takes, in mW.
+//   - With nobody on the loop, CDB 8006h is a switch of no lane; the log shows all.
+//   - Interrupts are raised by flags of lanes too; a host that does not want those masks them
+//     on page 10h.
+package ocstrx

@@ -1,0 +1,229 @@
+package ocstrx
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/ocslab/ocslab/wire/cmis/ocst"
+)
+
+// What follows is the firmware's arithmetic: from the table, the temperature and the states
+// that elements are to have, to codes for the converters.
+
+// sweeps is how often the heat of all neighbours is put right. Coupling is a few percent, so
+// each sweep gains more than an order of magnitude; what is left after four is below the
+// step of a converter.
+const sweeps = 4
+
+// fitsAt returns the table's fits at a temperature: on the line through the two points next to
+// it, which goes on beyond the outermost for as far as these two are apart. Phases take the
+// shorter way round.
+func fitsAt(t *ocst.Table, celsius float64, into *[ocst.Elements]ocst.Fit) {
+	points := t.Points
+	if len(points) == 1 {
+		*into = points[0].Elements
+		return
+	}
+	i := slices.IndexFunc(points, func(p ocst.Point) bool { return p.Celsius >= celsius })
+	if i < 0 {
+		i = len(points) - 1
+	}
+	i = max(i, 1)
+	lo, hi := &points[i-1], &points[i]
+	x := min(max((celsius-lo.Celsius)/(hi.Celsius-lo.Celsius), -1), 2)
+	between := func(a, b float64) float64 { return a + x*(b-a) }
+	arm := func(a, b ocst.Arm) ocst.Arm {
+		return ocst.Arm{Slope: between(a.Slope, b.Slope), Curve: between(a.Curve, b.Curve)}
+	}
+	for e := range into {
+		a, b := &lo.Elements[e], &hi.Elements[e]
+		into[e] = ocst.Fit{
+			Phase0: a.Phase0 + x*math.Remainder(b.Phase0-a.Phase0, 2*math.Pi),
+			A:      arm(a.A, b.A), B: arm(a.B, b.B),
+			Bar: a.Bar, Cross: a.Cross,
+			BarER: between(a.BarER, b.BarER), CrossER: between(a.CrossER, b.CrossER),
+		}
+	}
+}
+
+// target is the phase of a state.
+func target(cross bool) float64 {
+	if cross {
+		return 0
+	}
+	return math.Pi
+}
+
+// solver is the problem of one moment: which phase each element must gain by its heaters,
+// when all of them warm each other.
+type solver struct {
+	fits     [ocst.Elements]ocst.Fit
+	coupling *ocst.Coupling
+	own      [ocst.Elements]float64 // what is looked for; positive by arm A
+}
+
+// solve finds own, from what is there now. An element that is free takes the arm that needs
+// less; one that is not stays on the turn of its fringe that it is on, because the other one
+// is reached only through the wrong state.
+func (s *solver) solve(want *[ocst.Elements]float64, free *[ocst.Elements]bool) {
+	for range sweeps {
+		for i := range s.own {
+			warm := 0.0
+			row := &s.coupling[i]
+			for j := max(i-ocst.Reach, 0); j <= min(i+ocst.Reach, ocst.Elements-1); j++ {
+				warm += row[j] * math.Abs(s.own[j])
+			}
+			need := want[i] - s.fits[i].Phase0 - warm
+			if free[i] {
+				s.own[i] = s.within(i, math.Remainder(need, 2*math.Pi))
+			} else {
+				s.own[i] += math.Remainder(need-s.own[i], 2*math.Pi)
+			}
+		}
+	}
+	for i := range s.own {
+		s.own[i] = s.within(i, s.own[i])
+	}
+}
+
+var none [ocst.Elements]bool
+
+// within returns d or, if no voltage gives it, the same phase by the other arm; if that
+// cannot either, as much of d as can be.
+func (s *solver) within(i int, d float64) float64 {
+	if s.reaches(i, d) {
+		return d
+	}
+	if other := d - math.Copysign(2*math.Pi, d); s.reaches(i, other) {
+		return other
+	}
+	f := &s.fits[i]
+	return min(max(d, -f.B.Phase(ocst.DACFull)), f.A.Phase(ocst.DACFull))
+}
+
+func (s *solver) reaches(i int, d float64) bool {
+	arm := s.fits[i].A
+	if d < 0 {
+		arm = s.fits[i].B
+	}
+	_, ok := arm.Volts(math.Abs(d))
+	return ok
+}
+
+// drive returns the code for what was found.
+func (s *solver) drive(i int) ocst.Drive {
+	d := s.own[i]
+	arm, armB := s.fits[i].A, false
+	if d < 0 {
+		arm, armB = s.fits[i].B, true
+	}
+	volts, ok := arm.Volts(math.Abs(d))
+	if !ok {
+		volts = ocst.DACFull
+	}
+	return ocst.DriveOf(volts, armB)
+}
+
+// resolve works out the codes that all elements are to have for states, at the temperature
+// of this moment. The solver is the module's own, and holds the fits afterwards.
+func (m *Module) resolve(states *[ocst.Elements]bool, free *[ocst.Elements]bool) (drives [ocst.Elements]ocst.Drive) {
+	s := &m.solver
+	celsius := m.chip.temperature(m.now)
+	fitsAt(m.table, celsius, &s.fits)
+	s.coupling = &m.table.Coupling
+	var want [ocst.Elements]float64
+	for i := range want {
+		want[i] = target(states[i]) - m.trim[i]
+		s.own[i] = s.fits[i].Own(m.drives[i])
+	}
+	s.solve(&want, free)
+	for i := range drives {
+		drives[i] = s.drive(i)
+	}
+	m.solvedAt = celsius
+	return drives
+}
+
+// hold puts the heaters where they must be now for the states that the elements have.
+func (m *Module) hold() {
+	drives := m.resolve(&m.states, &none)
+	m.apply(&drives)
+}
+
+// apply drives what is to change.
+func (m *Module) apply(drives *[ocst.Elements]ocst.Drive) {
+	for e, d := range drives {
+		m.drive(ocst.Element(e), d)
+	}
+}
+
+// drive gives one element a code; the other arm gets nothing.
+func (m *Module) drive(e ocst.Element, d ocst.Drive) {
+	old := m.drives[e]
+	if d == old {
+		return
+	}
+	m.drives[e] = d
+	_, armB := d.Code()
+	if _, wasB := old.Code(); wasB != armB {
+		m.chip.set(m.now, e, armNumber(wasB), 0)
+	}
+	m.chip.set(m.now, e, armNumber(armB), d.Volts())
+}
+
+// armNumber counts the arms of an element: 0 is A, 1 is B.
+func armNumber(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// heatersOff drives nothing any more, by either way of driving.
+func (m *Module) heatersOff() {
+	for e := range ocst.Element(ocst.Elements) {
+		for arm := range 2 {
+			m.chip.setDirect(m.now, e, arm, 0)
+		}
+	}
+	m.drives = [ocst.Elements]ocst.Drive{}
+}
+
+// A step of a heater's drive is met by the lead network, which puts 1+lead times as much on
+// it at first, see chip.set. Overdrive leaves room for that below the converter's end.
+func (m *Module) lead() float64 {
+	tau, slow := float64(m.p.Tau), float64(m.p.TauSlow)
+	zero := (1-m.p.SlowWeight)*slow + m.p.SlowWeight*tau
+	return slow/zero - 1
+}
+
+// Overdrive is worth it where an element has a way to go, and the converter has more to give
+// than it needs in the end, both in radians.
+const (
+	overdriveLeast = 0.3
+	overdriveSpare = 0.1
+)
+
+// overdrive returns what to give an element that is to go from one code to another, and for
+// how long, so that it then is where the other code keeps it. It reports false where that
+// gains nothing. Fits are those that the solver holds.
+func (m *Module) overdrive(e ocst.Element, from, to ocst.Drive) (ocst.Drive, time.Duration, bool) {
+	f := &m.solver.fits[e]
+	d1, d2 := f.Own(from), f.Own(to)
+	if math.Abs(d2-d1) < overdriveLeast {
+		return 0, 0, false
+	}
+	volts := ocst.DACFull / math.Sqrt(1+m.lead())
+	// Both arms have the same time constant, so what counts is where their difference would
+	// end: this arm at the most, the other one off.
+	end := f.A.Phase(volts)
+	if d2 < d1 {
+		end = -f.B.Phase(volts)
+	}
+	if (end-d2)*math.Copysign(1, d2-d1) < overdriveSpare {
+		return 0, 0, false
+	}
+	t := float64(m.p.Tau) * math.Log((end-d1)/(end-d2))
+	return ocst.DriveOf(volts, d2 < d1), time.Duration(t), true
+}

@@ -1,0 +1,91 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+
+	"github.com/ocslab/ocslab/emulator"
+	"github.com/ocslab/ocslab/emulator/ocstrx"
+)
+
+// Transceivers is how to emulate a board of transceivers.
+type Transceivers struct {
+	Personality ocstrx.Personality
+	// Table is the calibration that the modules come with; default that of the
+	// factory.
+	Table   ocstrx.TableState
+	Ambient float64                     // °C; 0 is the usual
+	Faults  []func(*ocstrx.Board) error // of ocstrx.ParseFault
+}
+
+// Model is what is emulated.
+func (e Emulation) Model() string {
+	if e.Transceivers != nil {
+		return e.Transceivers.Personality.Model
+	}
+	return e.Personality.Model
+}
+
+// startBoard is [Emulation.Start] for transceivers.
+func (e Emulation) startBoard() (*Emulated, error) {
+	t := e.Transceivers
+	if e.Name == "" {
+		e.Name = t.Personality.Model
+	}
+	b, err := ocstrx.NewBoard(t.Personality, ocstrx.Options{Name: e.Name, Seed: e.Seed, Table: t.Table, Ambient: t.Ambient})
+	if err != nil {
+		return nil, err
+	}
+	for _, inject := range t.Faults {
+		if err := inject(b); err != nil {
+			return nil, fmt.Errorf("emulated switch %s: %w", e.Name, err)
+		}
+	}
+	if e.First == "" {
+		e.First = OCSTrx
+	}
+	if e.Listen == nil {
+		e.Listen = map[Endpoint]string{e.First: ""}
+	}
+	r := &Emulated{Board: b}
+	if err := r.serve(e, func(at Endpoint, address string) (func(context.Context) error, string, error) {
+		return listenBoard(b, at, address)
+	}); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func listenBoard(b *ocstrx.Board, at Endpoint, address string) (serve func(context.Context) error, where string, err error) {
+	switch at {
+	case Serial:
+		return onSerialLine(address, b)
+	case OCSTrx:
+	default:
+		return nil, "", errors.New("a board of transceivers has its controller link only: ocstrx, or a serial line")
+	}
+	if address == "" {
+		address = "127.0.0.1:0"
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, "", err
+	}
+	return func(ctx context.Context) error { return emulator.Serve(ctx, l, b) }, l.Addr().String(), nil
+}
+
+// boardURLs is [Emulated.URLs] of transceivers.
+func (e *Emulated) boardURLs() map[Endpoint]string {
+	urls := map[Endpoint]string{}
+	if address, there := e.Endpoints[OCSTrx]; there {
+		urls[OCSTrx] = (&url.URL{Scheme: string(OCSTrx), Host: address}).String()
+	}
+	if path, there := e.Endpoints[Serial]; there {
+		urls[OCSTrxSerial] = (&url.URL{Scheme: string(OCSTrxSerial), Path: path}).String()
+		urls[Serial] = urls[OCSTrxSerial]
+	}
+	return urls
+}
