@@ -3,12 +3,11 @@ package emulator
 import (
 	"embed"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/ocslab/ocslab/internal/builtin"
 	"github.com/ocslab/ocslab/internal/strictyaml"
 	"github.com/ocslab/ocslab/ocs"
 )
@@ -162,36 +161,22 @@ func (g *Group) UnmarshalText(text []byte) error {
 }
 
 //go:embed personalities/*.yaml
-var builtin embed.FS
+var embedded embed.FS
+
+var personalities = builtin.Files{FS: embedded, Dir: "personalities", What: "model"}
 
 // Models returns the names of the personalities that come with ocslab.
-func Models() []string {
-	names, err := fs.Glob(builtin, "personalities/*.yaml")
-	if err != nil {
-		panic(err) // the pattern is constant
-	}
-	for i, n := range names {
-		names[i] = strings.TrimSuffix(strings.TrimPrefix(n, "personalities/"), ".yaml")
-	}
-	return names
-}
+func Models() []string { return personalities.Names() }
 
 // LoadPersonality returns the personality that comes with ocslab under the
 // name model or, when model ends in .yaml, reads the file of that path. Errors
 // in a file name its line and column.
 func LoadPersonality(model string) (Personality, error) {
-	if strings.HasSuffix(model, ".yaml") || strings.HasSuffix(model, ".yml") {
-		data, err := os.ReadFile(model)
-		if err != nil {
-			return Personality{}, fmt.Errorf("personality: %w", err)
-		}
-		return ParsePersonality(model, data)
-	}
-	data, err := builtin.ReadFile("personalities/" + model + ".yaml")
+	file, data, err := personalities.Read(model)
 	if err != nil {
-		return Personality{}, fmt.Errorf("there is no model %q: want one of %s, or a .yaml file", model, strings.Join(Models(), ", "))
+		return Personality{}, fmt.Errorf("personality: %w", err)
 	}
-	return ParsePersonality(model+".yaml", data)
+	return ParsePersonality(file, data)
 }
 
 // ParsePersonality reads a personality, fills in the defaults and checks it.

@@ -134,37 +134,37 @@ func (e Emulation) Start() (*Emulated, error) {
 
 // serve begins to serve all that e asks for; listen opens an endpoint. After an
 // error nothing is served.
-func (r *Emulated) serve(e Emulation, listen func(Endpoint, string) (func(context.Context) error, string, error)) error {
+func (e *Emulated) serve(em Emulation, listen func(Endpoint, string) (func(context.Context) error, string, error)) error {
 	ctx, stop := context.WithCancel(context.Background())
-	r.Endpoints, r.first, r.stop, r.ended = map[Endpoint]string{}, e.First, stop, make(chan struct{})
-	for _, at := range slices.Sorted(maps.Keys(e.Listen)) {
-		serve, address, err := listen(at, e.Listen[at])
+	e.Endpoints, e.first, e.stop, e.ended = map[Endpoint]string{}, em.First, stop, make(chan struct{})
+	for _, at := range slices.Sorted(maps.Keys(em.Listen)) {
+		serve, address, err := listen(at, em.Listen[at])
 		if err != nil {
-			return errors.Join(fmt.Errorf("emulated switch %s: cannot serve %s: %w", e.Name, at, err), r.Close())
+			return errors.Join(fmt.Errorf("emulated switch %s: cannot serve %s: %w", em.Name, at, err), e.Close())
 		}
-		r.Endpoints[at] = address
-		r.servers.Go(func() { r.end(serve(ctx)) })
+		e.Endpoints[at] = address
+		e.servers.Go(func() { e.end(serve(ctx)) })
 	}
-	if _, there := r.Endpoints[e.First]; !there && len(r.Endpoints) > 0 {
-		r.first = slices.Min(slices.Collect(maps.Keys(r.Endpoints)))
+	if _, there := e.Endpoints[em.First]; !there && len(e.Endpoints) > 0 {
+		e.first = slices.Min(slices.Collect(maps.Keys(e.Endpoints)))
 	}
 	return nil
 }
 
 // Name returns the name of the switch.
-func (r *Emulated) Name() string {
-	if r.Board != nil {
-		return r.Board.Name()
+func (e *Emulated) Name() string {
+	if e.Board != nil {
+		return e.Board.Name()
 	}
-	return r.Device.Name()
+	return e.Device.Name()
 }
 
 // Model returns what it is a model of.
-func (r *Emulated) Model() string {
-	if r.Board != nil {
-		return r.Board.Model()
+func (e *Emulated) Model() string {
+	if e.Board != nil {
+		return e.Board.Model()
 	}
-	return r.Device.Personality().Model
+	return e.Device.Personality().Model
 }
 
 // frontEnds are the languages of one device.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/ocslab/ocslab/emulator"
 	"github.com/ocslab/ocslab/emulator/ocstrx"
+	"github.com/ocslab/ocslab/internal/builtin"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/ocs"
 )
@@ -188,7 +188,7 @@ func emulationOf(model string) (lab.Emulation, error) {
 // isTransceiver reports whether a model, or a file, is one of transceivers: those have
 // modules.
 func isTransceiver(model string) bool {
-	if filepath.Ext(model) != ".yaml" {
+	if !builtin.IsFile(model) {
 		return slices.Contains(ocstrx.Models(), model)
 	}
 	text, err := os.ReadFile(model)

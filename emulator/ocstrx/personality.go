@@ -3,10 +3,8 @@ package ocstrx
 import (
 	"embed"
 	"fmt"
-	"io/fs"
-	"os"
-	"strings"
 
+	"github.com/ocslab/ocslab/internal/builtin"
 	"github.com/ocslab/ocslab/internal/strictyaml"
 )
 
@@ -25,36 +23,22 @@ type Personality struct {
 const MaxModules = 16
 
 //go:embed personalities/*.yaml
-var builtin embed.FS
+var embedded embed.FS
+
+var personalities = builtin.Files{FS: embedded, Dir: "personalities", What: "model"}
 
 // Models returns the names of the personalities that come with ocslab.
-func Models() []string {
-	names, err := fs.Glob(builtin, "personalities/*.yaml")
-	if err != nil {
-		panic(err) // the pattern is constant
-	}
-	for i, n := range names {
-		names[i] = strings.TrimSuffix(strings.TrimPrefix(n, "personalities/"), ".yaml")
-	}
-	return names
-}
+func Models() []string { return personalities.Names() }
 
 // LoadPersonality returns the personality that comes with ocslab under a name or, when that
 // ends in .yaml or .yml, reads the file of that path. Errors in a file name its line and
 // column.
 func LoadPersonality(nameOrPath string) (Personality, error) {
-	if strings.HasSuffix(nameOrPath, ".yaml") || strings.HasSuffix(nameOrPath, ".yml") {
-		data, err := os.ReadFile(nameOrPath)
-		if err != nil {
-			return Personality{}, fmt.Errorf("personality: %w", err)
-		}
-		return ParsePersonality(nameOrPath, data)
-	}
-	data, err := builtin.ReadFile("personalities/" + nameOrPath + ".yaml")
+	file, data, err := personalities.Read(nameOrPath)
 	if err != nil {
-		return Personality{}, fmt.Errorf("there is no model %q: want one of %s, or a .yaml file", nameOrPath, strings.Join(Models(), ", "))
+		return Personality{}, fmt.Errorf("personality: %w", err)
 	}
-	return ParsePersonality(nameOrPath+".yaml", data)
+	return ParsePersonality(file, data)
 }
 
 // ParsePersonality reads a personality, takes from [DefaultParams] what it does not say, and
