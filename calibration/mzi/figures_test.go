@@ -90,22 +90,6 @@ func measure(tb testing.TB, modules int) (f figures) {
 	return f
 }
 
-// Ensure on a few modules what BenchmarkCalibrate shows on many: phases are within mrad, and
-// couplings are compensated.
-func TestFigures(t *testing.T) {
-	t.Parallel()
-	f := measure(t, 2)
-	if f.passed != 2 {
-		t.Errorf("%d of 2 modules passed", f.passed)
-	}
-	if median := quantileOf(f.phase, 0.5); median > 0.006 {
-		t.Errorf("phase errors have a median of %.2f mrad", 1e3*median)
-	}
-	if most, least := slices.Max(f.done), slices.Min(f.bare); most > -30 || least < -25 {
-		t.Errorf("worst leaks: %.1f dB with compensation, %.1f without", most, least)
-	}
-}
-
 // BenchmarkCalibrate calibrates random modules, 200 with -benchtime=200x.
 func BenchmarkCalibrate(b *testing.B) {
 	f := measure(b, b.N)

@@ -193,6 +193,6 @@ func (s *Session) watch(p *Powers, c *scene, how sight, through float64, n int) 
 }
 
 // throughput is the share of the launched light that arrives at both receivers.
-func (c *scene) throughput(p *Powers) float64 {
-	return (p[ocst.PDRxLoop][c.bar] + p[ocst.PDRxLoop][c.cross]) / max(p[ocst.PDLaunched][c.lane], 1)
+func (s *scene) throughput(p *Powers) float64 {
+	return (p[ocst.PDRxLoop][s.bar] + p[ocst.PDRxLoop][s.cross]) / max(p[ocst.PDLaunched][s.lane], 1)
 }

@@ -9,12 +9,14 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/ocslab/ocslab/calibration/lm"
 	"github.com/ocslab/ocslab/wire/cmis/ocst"
 	"pgregory.net/rapid"
 )
@@ -221,17 +223,33 @@ func TestPlotPlaces(t *testing.T) {
 func TestPowerSigma(t *testing.T) {
 	t.Parallel()
 	truth := drawn(ocst.S1(0), 5)
-	v, _ := truth.Fit.A.Volts(math.Pi)
+	v, within := truth.Fit.A.Volts(math.Pi)
+	if !within {
+		t.Fatal("arm A of the example does not reach π")
+	}
 	r := rand.New(rand.NewPCG(1, 2))
 	const runs = 150
 	var sum, squares float64
 	for range runs {
-		f := SweepFit{Points: make([]SweepPoint, len(truth.Points))}
-		for i, p := range truth.Points {
-			p.Ratio = truth.Model(p.V2) + p.Sigma*r.NormFloat64()
-			f.Points[i] = p
+		f, points := truth, slices.Clone(truth.Points)
+		for i, p := range points {
+			points[i].Ratio = truth.Model(p.V2) + p.Sigma*r.NormFloat64()
 		}
-		f.fringe([2]bend{{0.0054, 1e-6}, {0.0054, 1e-6}})
+		// The curve is in proportion to the square of the slope, which is known.
+		set := func(p []float64) {
+			f.Offset, f.Amplitude, f.Fit.Phase0 = p[0], p[1], p[2]
+			f.Fit.A, f.Fit.B = ocst.Arm{Slope: p[3], Curve: -0.0054 * p[3] * p[3]}, ocst.Arm{Slope: p[4], Curve: -0.0054 * p[4] * p[4]}
+		}
+		got, err := lm.Fit(lm.Problem{Size: len(points), Residuals: func(res, p []float64) {
+			set(p)
+			for i, pt := range points {
+				res[i] = (pt.Ratio - f.Model(pt.V2)) / pt.Sigma
+			}
+		}}, []float64{f.Offset, f.Amplitude, f.Fit.Phase0, f.Fit.A.Slope, f.Fit.B.Slope}, lm.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		set(got.Params)
 		d := (f.Fit.A.Phase(v) - math.Pi) / math.Pi * truth.PPi[0]
 		sum, squares = sum+d, squares+d*d
 	}

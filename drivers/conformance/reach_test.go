@@ -466,3 +466,40 @@ func TestBundleTakenAnyTime(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that ports that a check has borrowed are left out when others take them
+// before, and are no longer the suite's when others take them afterwards.
+func TestBundleOthersMeanwhile(t *testing.T) {
+	t.Parallel()
+	b := newBundle(1, ocs.Map{})
+	cfg := b.config(3)
+	take := func(c ocs.CrossConnect) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		m, err := b.m.Plus(ocs.MustMap(c))
+		if err != nil {
+			t.Error(err)
+		}
+		b.m = m
+	}
+	cfg.Progress = func(_, _ int, check string) {
+		switch check {
+		case "every-egress":
+			take(ocs.CrossConnect{Ingress: 2, Egress: 28})
+		case "bulk":
+			take(ocs.CrossConnect{Ingress: 1, Egress: 29})
+		}
+	}
+	r := run(t, cfg)
+	fails(t, r)
+	skips(t, r, "busy-overwrite", "bulk-all-ports")
+	if got, want := quirk(r, "egress ports of an ingress"), "9 of 10"; got != want {
+		t.Errorf("egress ports of an ingress=%q, want %q", got, want)
+	}
+	if got, want := r.Others, []string{"2>28 appeared", "1>29 appeared"}; !slices.Equal(got, want) {
+		t.Errorf("others=%q, want %q", got, want)
+	}
+	if m := b.peek(); m.String() != "1>29,2>28" || !r.Restored {
+		t.Errorf("map=%v, restored=%v %q", m, r.Restored, r.NotRestored)
+	}
+}
