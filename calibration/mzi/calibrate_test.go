@@ -162,7 +162,7 @@ func TestCalibrate_broken(t *testing.T) {
 	}{
 		{"heater-open:1", "S1 of lane 1", mzi.All},
 		{"weak-heater:3", "S1 of lane 3", mzi.All},
-		{"stuck-pd:rx-loop:5", "receiver", mzi.All},
+		{"stuck-pd:rx-loop:5", "loop element", mzi.All},
 		{"swapped-taps:out1:3:5", "swapped", mzi.All},
 		// What is relative cannot see it; the module does, when it is to switch.
 		{"laser-low", "laser low", mzi.Coupling},

@@ -302,7 +302,7 @@ func saveCalibration(dir string, r *mzi.Report) (err error) {
 	}
 	for _, fit := range r.Fits {
 		name := strings.NewReplacer(" ", "-", ".", "-").Replace(fit.Element.String())
-		write(fmt.Sprintf("%s-%s.svg", r.Serial, name), func(w *os.File) error { return mzi.FitSVG(w, "of module "+r.Serial, fit) })
+		write(fmt.Sprintf("%s-%s.svg", r.Serial, name), func(w *os.File) error { return mzi.FitSVG(w, "module "+r.Serial, fit) })
 	}
 	if len(r.Fits) > 0 {
 		write(r.Serial+"-elements.svg", func(w *os.File) error { return mzi.SheetSVG(w, "Module "+r.Serial, r.Fits) })

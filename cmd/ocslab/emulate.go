@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -42,10 +44,16 @@ Models: ` + strings.Join(emulator.Models(), ", ") + `,
 or a .yaml file of your own.
 
 Transceivers: ` + strings.Join(ocstrx.Models(), ", ") + `. A board with such modules speaks the
-controller link over TCP (--ocstrx) and over --serial. --table and --ambient say in which state they come; --fault takes
-[MODULE/]heater-open:ELEMENT and the like, and noise:P and drop:P for the line.
+controller link over TCP (--ocstrx) and over --serial. --table and --ambient say in which state they come.
+Faults of transceivers are, in all modules or with MODULE/ before them in one:
+  heater-open:ELEMENT, heater-short:ELEMENT, weak-heater:ELEMENT, of 1-36, with .a or .b of one arm
+  stuck-pd:ARRAY:LANE, swapped-taps:ARRAY:LANE:[ARRAY:]LANE
+  laser-low, laser-step, hot
+and of their line noise:P and drop:P, the probability that a byte is changed or lost. The elements are S1 of the
+lanes (1-8), S2 (9-16) and the loop network, column by column (17-36); the arrays of photodiodes out1, out2,
+loop, rx1, rx2, rx-loop and launched.
 
-Faults on the wire are KIND:VERB[:TIMES[:AFTER]] with KIND one of
+Faults of other switches, on the wire, are KIND:VERB[:TIMES[:AFTER]] with KIND one of
 deny, lose, hang, close, ctag, flood, twice, shred; for example close:ENT-PATCH:1,
 hang:OXC.SWIT.CONN.ADD, deny:EDIT-CONFIG.
 
@@ -126,6 +134,9 @@ func portOfAny(list []lab.Emulation, n ocs.Port) error {
 			return nil
 		}
 	}
+	if g == (ocs.Geometry{}) {
+		return usagef("--stuck and --dark are for switches with mirrors; transceivers have --fault")
+	}
 	return &ocs.PortError{Port: n, Geometry: g, Reason: "is not a port"}
 }
 
@@ -143,7 +154,7 @@ func (a *app) emulations(cmd *cobra.Command, model, name string, seed uint64, at
 		return []lab.Emulation{e}, nil
 	}
 	if a.set.Lab == "" && !a.set.Emulated {
-		return nil, usagef("want --model NAME or --lab FILE; models: %s", strings.Join(emulator.Models(), ", "))
+		return nil, usagef("want --model NAME or --lab FILE; models: %s", strings.Join(slices.Concat(emulator.Models(), ocstrx.Models()), ", "))
 	}
 	if name != "" || at.given() {
 		return nil, usagef("--name and addresses go with --model")
@@ -181,6 +192,9 @@ func emulationOf(model string) (lab.Emulation, error) {
 		p, err := ocstrx.LoadPersonality(model)
 		return lab.Emulation{Transceivers: &lab.Transceivers{Personality: p}}, err
 	}
+	if all := slices.Concat(emulator.Models(), ocstrx.Models()); !builtin.IsFile(model) && !slices.Contains(all, model) {
+		return lab.Emulation{}, fmt.Errorf("there is no model %q: want one of %s, or a .yaml file", model, strings.Join(all, ", "))
+	}
 	p, err := emulator.LoadPersonality(model)
 	return lab.Emulation{Personality: p}, err
 }
@@ -203,6 +217,10 @@ func addFaults(list []lab.Emulation, faults []string) error {
 				f, err := ocstrx.ParseFault(s)
 				if err != nil {
 					return usageError{err}
+				}
+				slot, _, _ := strings.Cut(s, "/")
+				if n, err := strconv.Atoi(slot); err == nil && n > t.Personality.Modules {
+					return usagef("--fault %s: %s has modules 1 to %d", s, t.Personality.Model, t.Personality.Modules)
 				}
 				t.Faults = append(t.Faults, f)
 				continue
@@ -232,10 +250,13 @@ func (b *boardFlags) set(cmd *cobra.Command, list []lab.Emulation) error {
 	given := cmd.Flags().Changed("table") || cmd.Flags().Changed("ambient")
 	state, states := ocstrx.TableState(b.table), []ocstrx.TableState{ocstrx.TableFactory, ocstrx.TableNone, ocstrx.TableDamaged}
 	if !slices.Contains(states, state) {
-		return usagef("--table %q: want one of %v", b.table, states)
+		return usagef("--table %q: want factory, none or damaged", b.table)
 	}
-	if b.ambient < -40 || b.ambient > 125 || b.ambient == 0 && given {
-		return usagef("--ambient %g: want -40 to 125 °C, and not 0", b.ambient)
+	if !(b.ambient >= -40 && b.ambient <= 125) { // NaN is neither
+		return usagef("--ambient %g: want -40 to 125 °C", b.ambient)
+	}
+	if b.ambient == 0 {
+		b.ambient = math.SmallestNonzeroFloat64 // 0 is as it comes
 	}
 	for i := range list {
 		if t := list[i].Transceivers; t != nil {

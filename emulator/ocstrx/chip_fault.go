@@ -137,7 +137,7 @@ func ParseDeviceFault(s string) (DeviceFault, error) {
 			err = fmt.Errorf("%q is too much: it takes nothing", rest)
 		}
 	default:
-		err = fmt.Errorf("no such fault: want heater-open, heater-short, weak-heater, stuck-pd, swapped-taps, laser-low, laser-step or hot")
+		err = fmt.Errorf("no such fault: want heater-open, heater-short, weak-heater, stuck-pd, swapped-taps, laser-low, laser-step or hot, or noise or drop of the line")
 	}
 	if err != nil {
 		return DeviceFault{}, fmt.Errorf("fault %.60q: %w", s, err)
