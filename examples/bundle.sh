@@ -7,6 +7,7 @@
 set -eu
 dir=$(mktemp -d)
 trap 'kill $emulator 2>/dev/null; rm -rf "$dir"' EXIT
+: >"$dir/ready"
 ocslab emulate --json --model ocstrx-8x112g-x8 --name bundle --seed 7 --serial "$dir/tty" >"$dir/ready" &
 emulator=$!
 until grep -q '"kind":"ready"' "$dir/ready"; do

@@ -7,6 +7,7 @@
 set -eu
 dir=$(mktemp -d)
 trap 'kill $emulator 2>/dev/null; rm -rf "$dir"' EXIT
+: >"$dir/ready"
 ocslab emulate --json --model fast-mems-25ms --name rail0 --serial "$dir/tty" >"$dir/ready" &
 emulator=$!
 until grep -q '"kind":"ready"' "$dir/ready"; do

@@ -43,7 +43,7 @@ func (a *app) connectCommand() *cobra.Command {
 		Use:   "connect SWITCH MAP",
 		Short: "Make cross-connects, read back and verified",
 		Long: `Make the cross-connects of MAP, such as "1>33" or "1-4>33-36,7>40", touching
-nothing else unless --mode says so. Of transceivers, fibre1, fibre2 and loop stand for
+nothing else unless --mode says so. Of transceivers, path1, path2 and loop stand for
 all of their lanes on that path. The change is recorded with its inverse
 before it is sent, and read back afterwards: see "ocslab undo".`,
 		Example: "  ocslab connect rail0 '1>33,2>34'\n  ocslab connect tl1://admin@192.0.2.10:3082 '1-4>33-36' --mode update",

@@ -185,7 +185,7 @@ func (a *app) tellParts(name string, r ocs.Receipt) {
 
 // wishOf reads a map, or the name of a path that all lanes of transceivers are to take.
 func (a *app) wishOf(ctx context.Context, name, text string) (ocs.Map, error) {
-	paths := []string{"fibre1", "fibre2", "loop"}
+	paths := []string{"path1", "path2", "loop"}
 	path := slices.Index(paths, text)
 	if path < 0 {
 		return ocs.ParseMap(text)
