@@ -246,11 +246,28 @@ func openNETCONF(ctx context.Context, _ Target, d transport.Dialer, opt Options)
 
 // openTransceivers opens the modules behind a board.
 func openTransceivers(ctx context.Context, t Target, d transport.Dialer, opt Options) (ocs.Switch, error) {
-	bus, err := ocstrx.OpenLink(ctx, ocstrx.LinkConfig{Dialer: d, Device: opt.Name, Timeout: opt.Timeout, Trace: opt.Trace})
+	cfg := ocstrx.LinkConfig{Dialer: d, Device: opt.Name, Trace: opt.Trace}
+	cfg.Timeout, cfg.Retries = linkTimes(opt.Timeout, t.number("baud"))
+	bus, err := ocstrx.OpenLink(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
 	return openModules(ctx, t, bus, opt)
+}
+
+// linkTimes returns when a request to a board is to be sent again, and how often, if a reply
+// may take patience, 0 the driver's default, at baud, 0 unknown. A request or reply that noise
+// has spoilt must not cost all of the patience: modules that are armed wait for a second.
+func linkTimes(patience time.Duration, baud int) (timeout time.Duration, retries int) {
+	timeout, retries = ocstrx.DefaultReplyTimeout, ocstrx.DefaultRetries
+	if patience > 0 {
+		timeout = min(timeout, patience/(ocstrx.DefaultRetries+1))
+	}
+	if baud > 0 {
+		// Twice what eight replies take: sooner, repeats would fill a slow line.
+		timeout = max(timeout, 2*8*160*10*time.Second/time.Duration(baud))
+	}
+	return timeout, max(retries, int(patience/max(timeout, 1))-1)
 }
 
 func openI2C(ctx context.Context, t Target, _ transport.Dialer, opt Options) (ocs.Switch, error) {

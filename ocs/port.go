@@ -1,8 +1,10 @@
 package ocs
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -140,7 +142,7 @@ func (g Geometry) String() string {
 func ParseGeometry(s string) (Geometry, error) {
 	var modules, lanes int
 	if n, _ := fmt.Sscanf(strings.Replace(s, "modules", "module", 1), "%d module of %d lanes", &modules, &lanes); n == 2 {
-		if g := Transceivers(modules, lanes); modules > 0 && lanes > 0 && modules <= 1<<12 && lanes <= 16 && g.String() == s {
+		if g := Transceivers(modules, lanes); modules > 0 && lanes > 0 && lanes <= 16 && modules <= int(MaxPort)/(4*lanes) && g.String() == s {
 			return g, nil
 		}
 	}
@@ -273,6 +275,26 @@ func (g Geometry) Excludes(c, d CrossConnect) bool {
 	lane, fibre := g.listens(c)
 	other, otherFibre := g.listens(d)
 	return lane == other && fibre != otherFibre
+}
+
+// excluded returns those of m that c excludes, by ingress; see [Geometry.Excludes].
+func (g Geometry) excluded(m Map, c CrossConnect) (list []CrossConnect) {
+	ingress, egress := c.Egress, c.Ingress // of a single-sided device: their other roles
+	switch {
+	case g.Lanes > 0 && g.IsEgress(c.Egress):
+		lane, _ := g.listens(c)
+		ingress, egress = lane, g.egressBase()+Port(2*g.Ingress)+lane-g.ingressBase()
+	case !g.SingleSided:
+		return nil
+	}
+	if in, busy := m.IngressOf(egress); busy && g.Excludes(c, CrossConnect{in, egress}) {
+		list = append(list, CrossConnect{in, egress})
+	}
+	if out, busy := m.EgressOf(ingress); busy && g.Excludes(c, CrossConnect{ingress, out}) {
+		list = append(list, CrossConnect{ingress, out})
+	}
+	slices.SortFunc(list, func(a, b CrossConnect) int { return cmp.Compare(a.Ingress, b.Ingress) })
+	return slices.Compact(list)
 }
 
 // Check reports the first cross-connect of m that the device cannot hold, as

@@ -159,11 +159,9 @@ func freeExcluded(have Map, c Change, g Geometry, policy Policy) (Change, error)
 	gone := map[CrossConnect]bool{}
 	var conflicts []error
 	for a := range c.Add.All() {
-		for other := range rest.All() {
-			if g.Excludes(a, other) {
-				gone[other] = true
-				conflicts = append(conflicts, &ConflictError{Want: a, Have: other})
-			}
+		for _, other := range g.excluded(rest, a) {
+			gone[other] = true
+			conflicts = append(conflicts, &ConflictError{Want: a, Have: other})
 		}
 	}
 	if len(gone) == 0 {

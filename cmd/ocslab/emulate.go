@@ -1,13 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -199,15 +199,17 @@ func emulationOf(model string) (lab.Emulation, error) {
 	return lab.Emulation{Personality: p}, err
 }
 
-// isTransceiver reports whether a model, or a file, is one of transceivers: those have
-// modules.
+// isTransceiver reports whether a model, or a file, is one of transceivers.
 func isTransceiver(model string) bool {
 	if !builtin.IsFile(model) {
 		return slices.Contains(ocstrx.Models(), model)
 	}
 	text, err := os.ReadFile(model)
-	return err == nil && bytes.Contains(append([]byte("\n"), text...), []byte("\nmodules:"))
+	return err == nil && boardKey.Match(text)
 }
+
+// boardKey is a key that only the personality of a board has.
+var boardKey = regexp.MustCompile(`(?m)^["']?(modules|trigger|plate|device)["']?\s*:`)
 
 // addFaults injects faults, each in the words of what is emulated.
 func addFaults(list []lab.Emulation, faults []string) error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ocslab/ocslab/calibration/mzi"
 	"github.com/ocslab/ocslab/drivers"
 	"github.com/ocslab/ocslab/drivers/transport"
 	firmwarenotes "github.com/ocslab/ocslab/firmware-notes"
@@ -51,9 +52,9 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.Is(err, ocs.ErrConflict), errors.Is(err, ocs.ErrInterlock), errors.Is(err, ocs.ErrLeaseLost):
 		return exitRefused
-	case errors.Is(err, ocs.ErrVerify), errors.Is(err, watch.ErrIncomplete):
+	case errors.Is(err, ocs.ErrVerify), errors.Is(err, mzi.ErrVerification), errors.Is(err, watch.ErrIncomplete):
 		return exitVerify
-	case errors.As(err, &op):
+	case errors.As(err, &op), errors.Is(err, ocs.ErrDenied):
 		return exitDevice
 	}
 	return exitFailed

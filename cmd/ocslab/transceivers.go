@@ -124,7 +124,7 @@ func (a *app) showLog(ctx context.Context, name string, trx *ocstrx.Switch) erro
 		return err
 	}
 	t := table{align: ">>>....>"}
-	t.row("module", "switch", "at", "from", "to", "lanes", "result", "light away")
+	t.row("module", "switch", "at", "from", "to", "lanes", "result", "took")
 	for slot, log := range logs {
 		for _, e := range log {
 			at := time.Duration(e.At) * time.Microsecond
@@ -179,7 +179,7 @@ func (a *app) tellParts(name string, r ocs.Receipt) {
 		said = append(said, p.Name+" "+micro(p.Took))
 	}
 	if len(said) > 0 {
-		a.printf("light away: %s\n", strings.Join(said, ", "))
+		a.printf("by their own clocks: %s\n", strings.Join(said, ", "))
 	}
 }
 

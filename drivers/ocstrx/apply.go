@@ -68,8 +68,10 @@ type job struct {
 	want  aims
 	moves moves
 
-	end seen  // what was seen last
-	err error // why it has failed
+	arms   bool  // it is told to arm
+	missed bool  // its trigger has failed; perhaps it came all the same
+	end    seen  // what was seen last
+	err    error // why it has failed
 }
 
 // prepare looks at the modules of a change, refuses it or makes the jobs. There are none
@@ -85,6 +87,17 @@ func (sw *Switch) prepare(ctx context.Context, shares []share, total *ocs.Receip
 	all, r, err := sw.settled(ctx, opApply, slots)
 	if err != nil {
 		return nil, err
+	}
+	// All removals first: whether a plan is old does not depend on which module tells.
+	for _, s := range all {
+		if err := s.ready(); err != nil {
+			return nil, sw.fail(opApply, err)
+		}
+	}
+	for i, s := range shares {
+		if _, err := s.removed(aimsOf(all[i].lanes)); err != nil {
+			return nil, sw.fail(opApply, err)
+		}
 	}
 	var jobs []*job
 	for i, s := range shares {
@@ -106,11 +119,8 @@ func (sw *Switch) prepare(ctx context.Context, shares []share, total *ocs.Receip
 	return jobs, nil
 }
 
-// job makes the job of one module.
+// job makes the job of one module that is ready.
 func (sw *Switch) job(s share, now seen) (*job, error) {
-	if err := now.ready(); err != nil {
-		return nil, err
-	}
 	j := &job{slot: s.slot, from: now}
 	for _, list := range [][]wish{s.remove, s.add} {
 		for _, w := range list {
@@ -181,6 +191,9 @@ func (sw *Switch) once(ctx context.Context, j *job, total *ocs.Receipt) (was aim
 		}
 	}
 	if err := sw.tell(ctx, b, total); err != nil {
+		if j.moves.loop != nil {
+			sw.retract(ctx, []*job{j})
+		}
 		return was, err
 	}
 	if j.moves.loop != nil {

@@ -153,6 +153,7 @@ func TestRefusals(t *testing.T) {
 		{"remove what is not there", "", "-1>17", nil, ocs.ErrNotConnected, "1>17"},
 		{"remove what has moved", "1>9", "-1>33", nil, ocs.ErrNotConnected, "1>33"},
 		{"remove a loop that goes elsewhere", "1>29", "-1>50", nil, ocs.ErrNotConnected, "1>50"},
+		{"remove what is not there, behind a conflict", "1>9", "+1>33 -9>25", nil, ocs.ErrNotConnected, "9>25"},
 		{"busy ingress", "1>9", "+1>33", nil, ocs.ErrConflict, "ingress 1 is busy with 1>17"},
 		{"busy receiver", "1>29", "+2>53", nil, ocs.ErrConflict, "egress 53 is busy with 1>53"},
 		{"loop to a lane on its fibre", "5>13", "+1>53", nil, ocs.ErrConflict, "1>53 excludes 5>21"},

@@ -34,12 +34,16 @@ func (sw *Switch) await(ctx context.Context, jobs []*job, total *ocs.Receipt) er
 			j.end = all[i]
 			ended, err := j.judge()
 			switch {
+			case j.err != nil && j.end.state() == ocst.StateArmed:
+				// The trigger has not reached it.
 			case err != nil:
 				j.err = err
 			case !ended && late:
 				j.err = j.overdue(sw.cfg.Timeout)
 			case !ended:
 				rest = append(rest, j)
+			default:
+				j.err = nil // it has switched, whatever became of the reply
 			}
 		}
 		if pending = rest; len(pending) == 0 {

@@ -66,6 +66,10 @@ func (h *bareHost) ask(b *testing.B, p []byte, reply int) {
 	}
 }
 
+func (h *bareHost) greet(b *testing.B) {
+	h.ask(b, trxlink.Frame{Kind: trxlink.Hello, Slot: trxlink.Board, Payload: []byte("bare")}.Append(nil), 11+1+3+16+8+4)
+}
+
 // change switches lane 1 and returns how long that took. What it sends is made before.
 func (h *bareHost) change(b *testing.B, path ocst.Path) time.Duration {
 	const state = 9 + 1 // of the first frame, behind its head and code
@@ -101,6 +105,7 @@ func BenchmarkApplyVsRaw(b *testing.B) {
 			}
 			defer conn.Close()
 			bare := &bareHost{ReadWriter: conn}
+			bare.greet(b)
 			time.Sleep(20 * time.Millisecond) // until its module is ready
 			maps := []ocs.Map{ocs.MustMap(ocs.CrossConnect{Ingress: 1, Egress: 9}), ocs.MustMap(ocs.CrossConnect{Ingress: 1, Egress: 17})}
 			if _, err := sw.Apply(b.Context(), ocs.Change{Add: maps[1]}); err != nil {

@@ -2,6 +2,7 @@ package ocstrx
 
 import (
 	"context"
+	"errors"
 
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/wire/cmis/ocst"
@@ -12,13 +13,60 @@ import (
 func (sw *Switch) bundle(ctx context.Context, jobs []*job, total *ocs.Receipt) error {
 	err := sw.arm(ctx, jobs, total)
 	if err == nil {
-		err = sw.tell(ctx, sw.triggers(jobs), total)
+		err = sw.trigger(ctx, jobs, total)
 	}
 	if err != nil {
-		sw.disarm(ctx, jobs)
+		sw.retract(ctx, jobs)
 		return err
 	}
-	return sw.await(ctx, jobs, total)
+	if err = sw.await(ctx, jobs, total); err != nil {
+		// Nor does a module stay armed that the trigger has not reached.
+		var left []*job
+		for _, j := range jobs {
+			if j.missed || j.end.state() == ocst.StateArmed {
+				left = append(left, j)
+			}
+		}
+		sw.retract(ctx, left)
+	}
+	return err
+}
+
+// trigger switches modules that are armed. Where they are told one after another there is
+// no way back from the first on: all are told, also when nobody waits any more or one of
+// them does not answer, which is then in its job.
+func (sw *Switch) trigger(ctx context.Context, jobs []*job, total *ocs.Receipt) error {
+	b := sw.triggers(jobs)
+	if len(b) == 1 {
+		return sw.tell(ctx, b, total)
+	}
+	if err := sw.life.Gone(ctx); err != nil {
+		return sw.fail(opApply, err)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), retractTime)
+	defer cancel()
+	var first error
+	failed := 0
+	for rest := jobs; len(rest) > 0; {
+		err := sw.tell(ctx, b[len(jobs)-len(rest):], total)
+		if err == nil {
+			break
+		}
+		at := (*RequestError)(nil)
+		if !errors.As(err, &at) || at.Index >= len(rest) {
+			return err
+		}
+		if first == nil {
+			first = err
+		}
+		failed++
+		rest[at.Index].err, rest[at.Index].missed = err, true
+		rest = rest[at.Index+1:]
+	}
+	if failed == len(jobs) {
+		return first
+	}
+	return nil
 }
 
 // arm stages and arms, path by path, and looks after each at whether the module is armed:
@@ -26,6 +74,7 @@ func (sw *Switch) bundle(ctx context.Context, jobs []*job, total *ocs.Receipt) e
 func (sw *Switch) arm(ctx context.Context, jobs []*job, total *ocs.Receipt) error {
 	var b batch
 	for _, j := range jobs {
+		j.arms = true
 		sw.settings(&b, j.from)
 	}
 	for _, j := range jobs {
@@ -95,25 +144,31 @@ func (sw *Switch) triggers(jobs []*job) batch {
 	return b
 }
 
-// disarmTime is how long disarming may take. Modules do it themselves after
-// [ocst.ArmTimeout].
-const disarmTime = ocst.ArmTimeout / 2
+// retractTime is how long it may take to disarm, or to trigger one by one. Modules disarm
+// themselves after [ocst.ArmTimeout].
+const retractTime = ocst.ArmTimeout / 2
 
-// disarm has the modules of jobs that are armed forget it, and what was staged for it. It
-// does so as well when nobody waits any more; what goes wrong is left to the modules.
-func (sw *Switch) disarm(ctx context.Context, jobs []*job) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), disarmTime)
+// retract has the modules of jobs that are armed forget it, and takes back the loops that
+// were staged and not switched to. It does so as well when nobody waits any more; what goes
+// wrong is left to the modules.
+func (sw *Switch) retract(ctx context.Context, jobs []*job) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), retractTime)
 	defer cancel()
 	for _, j := range jobs {
 		now, _, err := sw.look(ctx, opApply, []int{j.slot})
-		if err != nil || now[0].state() != ocst.StateArmed {
+		if err != nil {
 			continue
 		}
 		var b batch
-		b.write(j.slot, ocst.RegCommit, byte(ocst.CommitDisarm))
-		if loop := now[0].lanes.Loop; loop != now[0].lanes.Next {
+		if j.arms && now[0].state() == ocst.StateArmed {
+			b.write(j.slot, ocst.RegCommit, byte(ocst.CommitDisarm))
+		}
+		loop, next := now[0].lanes.Loop, now[0].lanes.Next
+		if loop != next && j.moves.loop != nil && next == *j.moves.loop && !now[0].state().Busy() {
 			b.write(j.slot, ocst.RegLoop, loop[:]...)
 		}
-		_, _ = sw.do(ctx, opApply, b...)
+		if len(b) > 0 {
+			_, _ = sw.do(ctx, opApply, b...)
+		}
 	}
 }

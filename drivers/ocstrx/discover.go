@@ -57,9 +57,7 @@ func (sw *Switch) identify(ctx context.Context, slot int) (plugged, error) {
 	vendor, part, serial := b.read(slot, spanVendor), b.read(slot, spanPart), b.read(slot, spanSerial)
 	_, err := sw.do(ctx, opConnect, b...)
 	switch {
-	case errors.Is(err, ocs.ErrDenied): // a slot that exists, and a byte that every module has
-		return plugged{}, cmis.ErrNoModule
-	case err != nil:
+	case err != nil: // perhaps cmis.ErrNoModule
 		return plugged{}, err
 	case identifier[0] == 0 || identifier[0] == 0xff: // a bus that nobody drives
 		return plugged{}, cmis.ErrNoModule
@@ -72,6 +70,8 @@ func (sw *Switch) identify(ctx context.Context, slot int) (plugged, error) {
 	magic := c.read(slot, spanMagic)
 	_, err = sw.do(ctx, opConnect, c...)
 	switch {
+	case errors.Is(err, cmis.ErrNoModule): // just pulled out
+		return plugged{}, err
 	case errors.Is(err, ocs.ErrDenied), errors.Is(err, ocs.ErrNotSupported):
 		return p, not("it has no page %02Xh: %w", ocst.PageControl, cause(err))
 	case err != nil:

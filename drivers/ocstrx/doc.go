@@ -52,7 +52,8 @@
 // paths in one module, and all bundles, are armed first. When every module says that it
 // is armed they are triggered, by the trigger line of the board at the same moment, or,
 // where there is none, by a commit to each in turn, which takes them apart by the time of
-// the bus. A module that cannot be armed has all others disarmed, and nothing switches.
+// the bus. A module that cannot be armed has all others disarmed, and nothing switches. A
+// context that ends before the first trigger does the same; after that all are triggered.
 //
 // Then the modules are read until each has ended. Success is that its count of switches
 // has risen, its result is good, and its lanes are where they belong. A module that fails

@@ -26,6 +26,7 @@ type fakeBus struct {
 
 	// before is called with each request; its error fails the request.
 	before func(ocstrx.Request) error
+	leaves bool // a request is not done when before has ended its context
 
 	mu     sync.Mutex // guards log and the modules
 	log    []string
@@ -50,7 +51,9 @@ func (b *fakeBus) Do(ctx context.Context, requests ...ocstrx.Request) (r ocs.Rec
 			r.Begun = now
 		}
 		if err = context.Cause(ctx); err == nil && b.before != nil {
-			err = b.before(q)
+			if err = b.before(q); err == nil && b.leaves {
+				err = context.Cause(ctx)
+			}
 		}
 		if err == nil {
 			err = b.one(q)

@@ -2,6 +2,7 @@ package ocstrx
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -39,7 +40,8 @@ type LinkConfig struct {
 // [Bus].
 //
 // Noise and lost bytes cost time, and never make a wrong result: see package trxlink. A
-// write takes effect once, however often it is sent. When the stream has broken, the next
+// write takes effect once, however often it is sent, also if the board restarts in between,
+// which fails the call when something may have been done. When the stream has broken, the next
 // call opens another one; a call that was under way then fails, as what it changed may have
 // been done or not.
 type Link struct {
@@ -123,17 +125,18 @@ func (l *Link) Do(ctx context.Context, requests ...Request) (ocs.Receipt, error)
 		return ocs.Receipt{}, fail(&ocs.OpError{Op: requests[0].String(), Device: l.device, Err: err})
 	}
 	defer l.turn.Pass()
-	if err := l.ready(ctx); err != nil {
-		return ocs.Receipt{}, fail(err)
-	}
 	for len(l.msgs) < len(requests) {
 		l.msgs = append(l.msgs, message{})
 	}
 	msgs := l.msgs[:len(requests)]
-	for i, r := range requests {
-		msgs[i].set(r, l.cfg)
+	r, f, err := l.talk(ctx, msgs, func() {
+		for i, q := range requests {
+			msgs[i].set(q, l.cfg)
+		}
+	})
+	if err != nil {
+		return ocs.Receipt{}, fail(err)
 	}
-	r, f := l.exchange(ctx, msgs)
 	for i, q := range requests {
 		if m := &msgs[i]; q.Op == OpRead && m.done && m.refused() == nil {
 			copy(q.Data, m.reply.Payload[1:])
@@ -144,6 +147,20 @@ func (l *Link) Do(ctx context.Context, requests ...Request) (ocs.Receipt, error)
 	}
 	q := requests[f.index]
 	return r, &RequestError{Index: f.index, Request: q, Unsure: f.unsure, Err: l.opError(q.String(), &msgs[f.index], f.err)}
+}
+
+// talk has messages done that set makes. When the board has started since it was greeted,
+// and so has done nothing of what it was sent, it is greeted and asked again.
+func (l *Link) talk(ctx context.Context, msgs []message, set func()) (r ocs.Receipt, f *failure, err error) {
+	for again := false; ; again = true {
+		if err := l.ready(ctx); err != nil {
+			return r, nil, err
+		}
+		set()
+		if r, f = l.exchange(ctx, msgs); f == nil || again || !untouched(msgs) {
+			return r, f, nil
+		}
+	}
 }
 
 // opError says what was asked and answered.
@@ -199,10 +216,8 @@ func (l *Link) dial(ctx context.Context) error {
 // hello greets the board, and keeps what it says of itself.
 func (l *Link) hello(ctx context.Context) error {
 	l.doubt = true
-	var nonce [4]byte
-	for i := range nonce {
-		nonce[i] = byte(rand.Uint32())
-	}
+	var nonce trxlink.Nonce
+	binary.BigEndian.PutUint32(nonce[:], rand.Uint32())
 	m := []message{{kind: trxlink.Hello, slot: trxlink.Board, payload: nonce[:], length: -1}}
 	// More often than other requests: a serial line may lose what comes just when it is
 	// opened, and a board that was left in mid-frame needs a moment.
@@ -210,7 +225,7 @@ func (l *Link) hello(ctx context.Context) error {
 	if _, f := l.exchange(ctx, m); f != nil {
 		return l.opError(opGreet, &m[0], f.err)
 	}
-	info, err := trxlink.ParseInfo(m[0].reply.Payload[1:])
+	info, _, err := trxlink.ParseInfo(m[0].reply.Payload[1:])
 	switch was := l.info.Load(); {
 	case err != nil:
 	case info.Version != trxlink.Version:

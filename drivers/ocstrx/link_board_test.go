@@ -113,7 +113,7 @@ func (b *linkBoard) do(f trxlink.Frame) trxlink.Frame {
 	switch f.Kind {
 	case trxlink.Hello:
 		b.hellos++
-		return reply(trxlink.CodeOK, trxlink.Info{Version: 1, Slots: b.slots, Features: b.features, Serial: b.serial, Firmware: "1.0"}.Append(nil)...)
+		return reply(trxlink.CodeOK, trxlink.Info{Version: 1, Slots: b.slots, Features: b.features, Serial: b.serial, Firmware: "1.0"}.Append(nil, trxlink.Nonce(f.Payload))...)
 	case trxlink.Read:
 		a, n, err := trxlink.ParseRead(f.Payload)
 		if err != nil {

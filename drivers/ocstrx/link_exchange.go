@@ -58,9 +58,21 @@ func (m *message) waits(earlier *message) bool {
 	return m.slot == earlier.slot && (m.kind != trxlink.Read || earlier.kind != trxlink.Read)
 }
 
+// changes reports whether m changes something.
+func (m *message) changes() bool { return m.kind != trxlink.Read && m.kind != trxlink.Hello }
+
 // unsure reports whether m changes something, was sent, and has no reply.
-func (m *message) unsure() bool {
-	return m.sends > 0 && !m.done && m.kind != trxlink.Read && m.kind != trxlink.Hello
+func (m *message) unsure() bool { return m.sends > 0 && !m.done && m.changes() }
+
+// untouched reports whether all of msgs that were sent came to a board that has started anew
+// and has done nothing. One that was sent again may have been done before that.
+func untouched(msgs []message) bool {
+	for i := range msgs {
+		if m := &msgs[i]; m.sends > 1 || m.sends == 1 && !m.startedAnew() {
+			return false
+		}
+	}
+	return true
 }
 
 // failure is a message that failed.
@@ -113,6 +125,10 @@ func (l *Link) exchange(ctx context.Context, msgs []message) (r ocs.Receipt, f *
 			progress = s.now
 			if err := m.refused(); err != nil {
 				fail(base+i, err)
+			}
+			if m.startedAnew() {
+				l.doubt = true
+				f.unsure = f.unsure || m.changes() && m.sends > 1
 			}
 			// Requests are done in order: what was sent before this one and has no reply
 			// was lost, or its reply was.
@@ -202,7 +218,7 @@ func match(msgs []message, f trxlink.Frame) int {
 	for i := range msgs {
 		m := &msgs[i]
 		if !m.done && f.Seq == m.seq && f.Slot == m.slot && f.Kind == m.kind|trxlink.Reply && m.sends > 0 &&
-			(f.Version == trxlink.Version || m.kind == trxlink.Hello) {
+			(f.Version == trxlink.Version || m.kind == trxlink.Hello) && !m.stale(f) {
 			return i
 		}
 	}

@@ -148,7 +148,7 @@ func TestLinkClose(t *testing.T) {
 // TestLinkVersion is a board of a later protocol, and one that cannot be one.
 func TestLinkVersion(t *testing.T) {
 	t.Parallel()
-	info := trxlink.Info{Version: 1, Slots: 1}.Append(nil)
+	info := trxlink.Info{Version: 1, Slots: 1}.Append(nil, trxlink.Nonce{})
 	for name, tc := range map[string]struct {
 		payload []byte
 		want    error

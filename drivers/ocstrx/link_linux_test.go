@@ -115,6 +115,7 @@ func BenchmarkDo(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer conn.Close()
+			(&bareHost{ReadWriter: conn}).greet(b)
 			var linked, bare []time.Duration
 			data := make([]byte, ocst.StatusSpan.Length)
 			reply := make([]byte, len(trxlink.Frame{}.Append(nil))+1+len(data))

@@ -2,6 +2,7 @@ package ocstrx
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -26,11 +27,33 @@ func (m *message) refused() error {
 			return &NotArmedError{int(m.reply.Payload[1])}
 		}
 		return fmt.Errorf("a module is not armed, so none was triggered: %w", ocs.ErrDenied)
+	case trxlink.CodeNoModule:
+		return fmt.Errorf("%w: %w", cmis.ErrNoModule, ocs.ErrDenied)
+	case trxlink.CodeHello:
+		return errRestarted
 	case trxlink.CodeVersion, trxlink.CodeKind, trxlink.CodeNotPresent:
 		return fmt.Errorf("%v: %w", code, ocs.ErrNotSupported)
 	default:
 		return fmt.Errorf("%v: %w", code, ocs.ErrDenied)
 	}
+}
+
+// errRestarted is a board that has started since it was greeted.
+var errRestarted = errors.New("the board has restarted meanwhile")
+
+// startedAnew reports whether the board has not done m since it has not been greeted.
+func (m *message) startedAnew() bool {
+	return m.done && len(m.reply.Payload) > 0 && trxlink.Code(m.reply.Payload[0]) == trxlink.CodeHello
+}
+
+// stale reports whether f is the reply to another HELLO than m, perhaps of a host that was
+// here before. What cannot be read, or is of another version, says something else.
+func (m *message) stale(f trxlink.Frame) bool {
+	if m.kind != trxlink.Hello || len(f.Payload) == 0 || trxlink.Code(f.Payload[0]) != trxlink.CodeOK {
+		return false
+	}
+	info, nonce, err := trxlink.ParseInfo(f.Payload[1:])
+	return err == nil && info.Version == trxlink.Version && string(nonce[:]) != string(m.payload)
 }
 
 // one sends one message with a turn of its own.
@@ -39,11 +62,12 @@ func (l *Link) one(ctx context.Context, op string, m message) ([]byte, error) {
 		return nil, &ocs.OpError{Op: op, Device: l.device, Err: err}
 	}
 	defer l.turn.Pass()
-	if err := l.ready(ctx); err != nil {
+	msgs := make([]message, 1)
+	_, f, err := l.talk(ctx, msgs, func() { msgs[0] = m })
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	msgs := []message{m}
-	if _, f := l.exchange(ctx, msgs); f != nil {
+	case f != nil:
 		return nil, &RequestError{Unsure: f.unsure, Err: l.opError(op, &msgs[0], f.err)}
 	}
 	return msgs[0].reply.Payload[1:], nil

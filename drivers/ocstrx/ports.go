@@ -117,17 +117,27 @@ func (sw *Switch) split(c ocs.Change) ([]share, error) {
 	return some, nil
 }
 
+// removed returns the aims that are left of those of a module without what the share
+// removes. An error matches [ocs.ErrNotConnected].
+func (s share) removed(now aims) (aims, error) {
+	rest := now
+	for _, r := range s.remove {
+		if rest[r.lane] != r.aim {
+			return now, fmt.Errorf("remove %v: %w", r.circuit, ocs.ErrNotConnected)
+		}
+		rest[r.lane] = aim{}
+	}
+	return rest, nil
+}
+
 // target returns the aims that a module is to have which has some now. Errors match
 // [ocs.ErrNotConnected] and [ocs.ErrConflict].
 func (sw *Switch) target(s share, now aims) (aims, error) {
-	want := now
-	for _, r := range s.remove {
-		if want[r.lane] != r.aim {
-			return now, fmt.Errorf("remove %v: %w", r.circuit, ocs.ErrNotConnected)
-		}
-		want[r.lane] = aim{}
+	rest, err := s.removed(now)
+	if err != nil {
+		return now, err
 	}
-	rest := want
+	want := rest
 	for _, a := range s.add {
 		if have, busy := sw.circuit(s.slot, a.lane, rest[a.lane]); busy && have != a.circuit {
 			return now, &ocs.ConflictError{Want: a.circuit, Have: have}

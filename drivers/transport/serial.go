@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 )
 
 // Serial opens a serial line in raw mode without flow control. A line that is
@@ -61,11 +60,3 @@ type SerialPort struct {
 	Serial  string `json:"serial,omitempty"`
 	Product string `json:"product,omitempty"`
 }
-
-// stuck counts writes that the kernel never finished.
-var stuck atomic.Int64
-
-// StuckWrites returns how many goroutines of this program wait in a write to a
-// serial line that was closed meanwhile. Nothing can end them but the line: it
-// takes the bytes, or its adapter is pulled out.
-func StuckWrites() int { return int(stuck.Load()) }

@@ -15,14 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	// serialPiece is the most that is written at once, in bytes.
-	serialPiece = 1 << 10
-	// serialPause is how long one read waits, and so how long Close may take.
-	serialPause = 50 * time.Millisecond
-	// serialGrace is how long Close waits for a write to end.
-	serialGrace = 100 * time.Millisecond
-)
+// serialPiece is the most that is written at once, in bytes.
+const serialPiece = 1 << 10
 
 var (
 	parities = map[string]serial.Parity{
@@ -45,27 +39,21 @@ func (s Serial) open() (Conn, error) {
 	if s.Baud < 0 || s.DataBits < 5 || s.DataBits > 8 {
 		return nil, fmt.Errorf("%d baud, %d data bits: want a positive rate and 5 to 8", s.Baud, s.DataBits)
 	}
-	lock, err := lockSerial(s.Path)
+	file, err := lockSerial(s.Path)
 	if err != nil {
 		return nil, err
 	}
 	// No InitialStatusBits: not every line has modem lines to set.
 	port, err := serial.Open(s.Path, &serial.Mode{BaudRate: s.Baud, DataBits: s.DataBits, Parity: parity, StopBits: stop})
 	if err != nil {
-		lock.Close()
+		file.Close()
 		return nil, serialError(err)
 	}
-	p := &serialPort{port: port, lock: lock, closing: make(chan struct{})}
-	if err := p.begin(); err != nil {
-		port.Close()
-		lock.Close()
-		return nil, err
-	}
-	return newStream(p, serialPiece), nil
+	return &serialConn{file: file, port: port}, nil
 }
 
-// lockSerial opens the line a first time, to lock it: the exclusive mode of a
-// terminal does not keep root out.
+// lockSerial opens the line a first time, and locks it: the exclusive mode of a
+// terminal does not keep root out. The file does not block.
 func lockSerial(path string) (*os.File, error) {
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -75,6 +63,10 @@ func lockSerial(path string) (*os.File, error) {
 	if _, err := unix.IoctlGetTermios(fd, unix.TCGETS); err != nil {
 		f.Close()
 		return nil, errors.New("is not a serial line")
+	}
+	if err := f.SetDeadline(time.Time{}); err != nil { // every terminal can be polled
+		f.Close()
+		return nil, fmt.Errorf("cannot be waited for: %w", err)
 	}
 	if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		defer f.Close()
@@ -126,112 +118,62 @@ func serialError(err error) error {
 // errPulled is a line that ended by itself.
 var errPulled = fmt.Errorf("the serial line is gone, the adapter may have been pulled out: %w", io.ErrUnexpectedEOF)
 
-// serialPort keeps package serial from what it does not survive: its port
-// must not be closed while it is read, a read of nothing looks like the end, and
-// a write cannot be ended.
-type serialPort struct {
-	port serial.Port
-	lock *os.File
-
-	first []byte // read by begin
-
-	closing chan struct{} // closed by Close
-	reading sync.Mutex    // held while port is read
-	writing sync.Mutex    // held while port is written and that is waited for
+// serialConn is an open line. It is read and written through a descriptor of its own that
+// does not block, so that deadlines and Close are those of the runtime's poller: package
+// serial, which has set the mode, has none, and its port is only kept open.
+type serialConn struct {
+	file    *os.File
+	port    serial.Port
+	writing sync.Mutex
+	once    sync.Once
+	err     error // of closing
 }
 
-// begin reads once without waiting. This is where package serial panics when the
-// program has too many files open: it uses select(2), which knows 1024 of them.
-func (p *serialPort) begin() (err error) {
-	defer func() {
-		if recover() != nil {
-			err = errors.New("this program has too many files open: serial lines need one of the first 1024 descriptors, so open them early or lower the limit (ulimit -n)")
-		}
-	}()
-	if err := p.port.SetReadTimeout(0); err != nil {
-		return err
-	}
-	buf := make([]byte, 4096)
-	n, err := p.port.Read(buf)
-	if err != nil {
-		return errPulled
-	}
-	p.first = buf[:n]
-	return p.port.SetReadTimeout(serialPause)
+// Read implements [Conn].
+func (c *serialConn) Read(p []byte) (int, error) {
+	n, err := c.file.Read(p)
+	return n, lineError(err)
 }
 
-// Read waits until something comes.
-func (p *serialPort) Read(b []byte) (int, error) {
-	p.reading.Lock()
-	defer p.reading.Unlock()
-	if n := copy(b, p.first); n > 0 {
-		p.first = p.first[n:]
-		return n, nil
-	}
-	for {
-		select {
-		case <-p.closing:
-			return 0, net.ErrClosed
-		default:
-		}
-		n, err := p.port.Read(b)
-		switch {
-		case n > 0:
-			return n, nil
-		case err != nil:
-			return 0, errPulled
+// Write implements [Conn].
+func (c *serialConn) Write(p []byte) (n int, err error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	for err == nil {
+		var m int
+		m, err = c.file.Write(p[n:min(n+serialPiece, len(p))])
+		if n += m; n == len(p) {
+			break
 		}
 	}
+	return n, lineError(err)
 }
 
-// Write is called by one goroutine, which does not touch b again after an error.
-func (p *serialPort) Write(b []byte) (int, error) {
-	p.writing.Lock()
-	defer p.writing.Unlock()
-	type result struct {
-		n   int
-		err error
-	}
-	done, left := make(chan result), make(chan struct{})
-	go func() {
-		n, err := p.port.Write(b)
-		select {
-		case done <- result{n, err}:
-		case <-left:
-			stuck.Add(-1)
-		}
-	}()
-	select {
-	case r := <-done:
-		return r.n, writeError(r.err)
-	case <-p.closing:
-	}
-	select {
-	case r := <-done:
-		return r.n, writeError(r.err)
-	case <-time.After(serialGrace):
-		stuck.Add(1)
-		close(left)
-		return 0, net.ErrClosed
-	}
+// SetReadDeadline implements [Conn].
+func (c *serialConn) SetReadDeadline(t time.Time) error { return lineError(c.file.SetReadDeadline(t)) }
+
+// SetWriteDeadline implements [Conn].
+func (c *serialConn) SetWriteDeadline(t time.Time) error {
+	return lineError(c.file.SetWriteDeadline(t))
 }
 
-func writeError(err error) error {
-	if err == nil || errors.Is(err, unix.EINTR) {
+// Close closes the line. The lock goes with the last descriptor.
+func (c *serialConn) Close() error {
+	c.once.Do(func() {
+		c.err = errors.Join(c.port.Close(), c.file.Close())
+	})
+	return c.err
+}
+
+// lineError is an error of the descriptor as those of [Conn] are.
+func lineError(err error) error {
+	switch {
+	case err == nil:
 		return nil
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return os.ErrDeadlineExceeded
+	case errors.Is(err, os.ErrClosed):
+		return net.ErrClosed
 	}
 	return errPulled
-}
-
-// Close ends reading first, as the descriptor may be somebody else's as soon as
-// it is closed. A write that does not end is left to itself.
-func (p *serialPort) Close() error {
-	close(p.closing)
-	p.reading.Lock()
-	defer p.reading.Unlock()
-	p.writing.Lock()
-	defer p.writing.Unlock()
-	err := p.port.Close()
-	p.lock.Close()
-	return err
 }

@@ -136,7 +136,7 @@ func TestSerialPulled(t *testing.T) {
 }
 
 // TestSerialReaderStops: a write that never ends is an error, and keeps neither
-// Close nor the next Dial from working. It is counted until the line takes it.
+// Close nor the next Dial from working.
 func TestSerialReaderStops(t *testing.T) {
 	read := make(chan struct{})
 	path, stop := serveLine(t, frontEnd(func(conn io.ReadWriter) {
@@ -154,20 +154,66 @@ func TestSerialReaderStops(t *testing.T) {
 	if err := conn.Close(); err != nil {
 		t.Error(err)
 	}
-	if transport.StuckWrites() != 1 {
-		t.Errorf("%d writes are stuck", transport.StuckWrites())
-	}
+	open(t, transport.Serial{Path: path})
 	close(read)
 	stop()
-	for begun := time.Now(); transport.StuckWrites() != 0; time.Sleep(time.Millisecond) {
-		if time.Since(begun) > 10*time.Second {
-			t.Fatal("the write is still stuck")
+}
+
+// TestSerialDeadlines: a deadline ends a Read and a Write that are under way, and
+// so does Close. A Write says how much the line has taken, no more and no less.
+func TestSerialDeadlines(t *testing.T) {
+	read := make(chan struct{})
+	arrived := make(chan int)
+	path, _ := serveLine(t, frontEnd(func(conn io.ReadWriter) {
+		<-read
+		n, _ := io.Copy(io.Discard, io.LimitReader(conn, 1))
+		more, _ := io.Copy(io.Discard, conn)
+		arrived <- int(n + more)
+	}))
+	conn := open(t, transport.Serial{Path: path})
+	result := make(chan error)
+	wait := func(what string, f func() (int, error), end func(), want error) int {
+		t.Helper()
+		var n int
+		go func() {
+			var err error
+			n, err = f()
+			result <- err
+		}()
+		time.Sleep(20 * time.Millisecond) // mostly it waits by then
+		end()
+		select {
+		case err := <-result:
+			if !errors.Is(err, want) {
+				t.Errorf("%s: got %v, want %v", what, err, want)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%s does not end", what)
 		}
+		return n
+	}
+	past := time.Unix(1, 0)
+	reading := func() (int, error) { return conn.Read(make([]byte, 1)) }
+	writing := func() (int, error) { return conn.Write(make([]byte, 1<<20)) }
+	wait("a read", reading, func() { _ = conn.SetReadDeadline(past) }, os.ErrDeadlineExceeded)
+	sent := wait("a write", writing, func() { _ = conn.SetWriteDeadline(past) }, os.ErrDeadlineExceeded)
+	_ = conn.SetReadDeadline(time.Time{})
+	_ = conn.SetWriteDeadline(time.Time{})
+	wait("a read", reading, func() { _ = conn.SetReadDeadline(past) }, os.ErrDeadlineExceeded)
+	sent += wait("a write", writing, func() { _ = conn.SetWriteDeadline(past) }, os.ErrDeadlineExceeded)
+	close(read)
+	_ = conn.SetReadDeadline(time.Time{})
+	wait("a read", reading, func() { conn.Close() }, net.ErrClosed)
+	if n := <-arrived; n != sent {
+		t.Errorf("%d bytes have come of %d", n, sent)
+	}
+	if _, err := conn.Write([]byte{1}); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("got %v", err)
 	}
 }
 
-// TestSerialManyFiles: with all low descriptors taken, there is an error rather
-// than a panic in some goroutine.
+// TestSerialManyFiles: a line works with all low descriptors taken, which those
+// who use select(2) do not.
 func TestSerialManyFiles(t *testing.T) {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur < 1200 {
@@ -181,9 +227,7 @@ func TestSerialManyFiles(t *testing.T) {
 		}
 		t.Cleanup(func() { unix.Close(fd) })
 	}
-	if _, err := (transport.Serial{Path: path}).Dial(t.Context()); err == nil || !strings.Contains(err.Error(), "too many files open") {
-		t.Errorf("got %v", err)
-	}
+	ask(t, open(t, transport.Serial{Path: path}), "far up")
 }
 
 func TestSerialFails(t *testing.T) {

@@ -203,6 +203,9 @@ func (c *sshChannel) Read(p []byte) (int, error) {
 }
 
 func (c *sshChannel) Write(p []byte) (int, error) {
+	if broke := c.raw.broke.Load(); broke != nil {
+		return 0, *broke // package ssh may not know it yet
+	}
 	n, err := c.Channel.Write(p)
 	return n, c.raw.explain(err)
 }

@@ -2,11 +2,11 @@
 // be opened again when it breaks. It may be a TCP connection, TLS, a shell or
 // subsystem over SSH, or a serial line.
 //
-// SSH channels and serial lines have no deadlines, and a TLS connection does not
-// survive one that strikes a Write. There a goroutine writes, and for SSH and
-// serial lines another one reads ahead, up to 64 KiB. A Write that hits its
-// deadline has then taken what is still on its way; it is out when another Write,
-// which may be of nothing, returns without an error.
+// SSH channels have no deadlines, and a TLS connection does not survive one that
+// strikes a Write. There a goroutine writes, and for SSH another one reads ahead,
+// up to 64 KiB. A Write that hits its deadline has then taken what is still on its
+// way; it is out when another Write, which may be of nothing, returns without an
+// error.
 package transport
 
 import (

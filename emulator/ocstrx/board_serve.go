@@ -23,6 +23,7 @@ type boardSession struct {
 	decoder trxlink.Decoder
 	window  [trxlink.Window]exchange
 	next    int // place in window that is overwritten next
+	greeted bool
 	out     []byte
 	gap     *time.Timer
 	fed     int // chunks that have come
@@ -125,10 +126,13 @@ func (s *boardSession) answer(ctx context.Context, f trxlink.Frame) []byte {
 	}
 	if f.Kind == trxlink.Hello && f.Version == trxlink.Version {
 		s.window = [trxlink.Window]exchange{}
+		s.greeted = true
 	}
-	reply := trxlink.Frame{
-		Kind: f.Kind | trxlink.Reply, Slot: f.Slot, Seq: f.Seq, Payload: s.b.do(ctx, f),
-	}.Append(nil)
+	payload := []byte{byte(trxlink.CodeHello)}
+	if s.greeted || f.Version != trxlink.Version {
+		payload = s.b.do(ctx, f)
+	}
+	reply := trxlink.Frame{Kind: f.Kind | trxlink.Reply, Slot: f.Slot, Seq: f.Seq, Payload: payload}.Append(nil)
 	s.window[s.next] = exchange{request, reply}
 	s.next = (s.next + 1) % trxlink.Window
 	return reply
@@ -190,7 +194,8 @@ func (b *Board) do(ctx context.Context, f trxlink.Frame) []byte {
 func (b *Board) doBoard(f trxlink.Frame, reply func(trxlink.Code, ...byte) []byte) []byte {
 	switch f.Kind {
 	case trxlink.Hello:
-		if len(f.Payload) != 4 {
+		nonce, err := trxlink.ParseHello(f.Payload)
+		if err != nil {
 			return reply(trxlink.CodeArgument)
 		}
 		info := trxlink.Info{Version: trxlink.Version, Slots: len(b.modules), Serial: b.serial, Firmware: boardFirmware}
@@ -200,7 +205,7 @@ func (b *Board) doBoard(f trxlink.Frame, reply func(trxlink.Code, ...byte) []byt
 		if b.personality.Plate {
 			info.Features |= trxlink.HasPlate
 		}
-		return info.Append(reply(trxlink.CodeOK))
+		return info.Append(reply(trxlink.CodeOK), nonce)
 	case trxlink.Trigger:
 		slots, err := trxlink.ParseTrigger(f.Payload)
 		switch {

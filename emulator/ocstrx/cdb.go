@@ -20,6 +20,10 @@ var cdbPage = cmis.Address{Page: cmis.CDBPage, Offset: 128}
 func (m *Module) cdbWritten() {
 	page := m.store.Bytes(cdbPage, pageSize)
 	page[6], page[7] = 0, 0
+	if epl, lpl := binary.BigEndian.Uint16(page[2:]), page[4]; epl != 0 || lpl > cmis.CDBMaxPayload {
+		m.cdbReply(cmis.CDBParameter, nil) // there are no pages for an extended payload
+		return
+	}
 	command, payload, ok := cmis.DecodeCDB(page)
 	if !ok {
 		m.cdbReply(cmis.CDBCheckCode, nil)
@@ -143,6 +147,9 @@ func (m *Module) cdbCalibrate(enter byte) (cmis.CDBStatus, []byte) {
 	switch {
 	case enter > 1:
 		return cmis.CDBParameter, nil
+	case enter == 1 && m.session:
+		m.refuse(ocst.FaultBusy) // the heaters are somebody's
+		return cmis.CDBFailed, []byte{byte(m.result)}
 	case enter == 1 && (m.state == ocst.StateReady || m.state == ocst.StateCal):
 		m.beginSession()
 	case enter == 0 && m.session:

@@ -37,7 +37,28 @@ func TestCDBErrors(t *testing.T) {
 			t.Errorf("command %04Xh % x: %v, want %v", c.command, c.payload, status, c.want)
 		}
 	}
-	p, _ := cmis.EncodeCDB(ocst.CDBVerification, nil)
+	// Lengths that cannot be: of an extended payload, which has no pages, and of this one.
+	for _, lengths := range [][3]byte{{0, 1, 0}, {0xff, 0xff, 0}, {0x08, 0, 0xff}, {0, 0, cmis.CDBMaxPayload + 1}, {0, 0, 0xff}} {
+		p, _ := cmis.EncodeCDB(ocst.CDBVerification, nil)
+		p[2], p[3], p[4], p[5] = lengths[0], lengths[1], lengths[2], 0
+		p[5] = cmis.CheckCode(p)
+		b.put(cdbPage, p...)
+		if status := cmis.CDBStatus(b.get(cmis.CDBStatusAddress, 1)[0]); status != cmis.CDBParameter {
+			t.Errorf("lengths % x: %v, want %v", lengths, status, cmis.CDBParameter)
+		}
+	}
+	// A command is what is written with its id; what follows it can be written before.
+	p, _ := cmis.EncodeCDB(ocst.CDBReadTable, []byte{0, 0, 3})
+	b.put(cmis.Address{Page: cmis.CDBPage, Offset: 130}, p[2:]...)
+	b.put(cdbPage, p[0])
+	if status := cmis.CDBStatus(b.get(cmis.CDBStatusAddress, 1)[0]); status != cmis.CDBParameter {
+		t.Errorf("half of an id: %v, want nothing to happen", status)
+	}
+	b.put(cdbPage, p[:2]...)
+	if status := cmis.CDBStatus(b.get(cmis.CDBStatusAddress, 1)[0]); status != cmis.CDBSuccess {
+		t.Errorf("the id last: %v", status)
+	}
+	p, _ = cmis.EncodeCDB(ocst.CDBVerification, nil)
 	p[5]++
 	b.put(cdbPage, p...)
 	if status := cmis.CDBStatus(b.get(cmis.CDBStatusAddress, 1)[0]); status != cmis.CDBCheckCode {
@@ -127,8 +148,17 @@ func TestSession(t *testing.T) {
 	if got := b.get(heaterAt(0, 0), 2*ocst.Elements); !bytes.Equal(got, make([]byte, len(got))) {
 		t.Errorf("heaters at the begin: % x", got)
 	}
+	// Without a look at the page since the session began: the laser is on, and stays so.
+	b.put(cmis.Address{Page: ocst.PageHeaters, Offset: ocst.RegLit}, 0xff, 0)
+	b.cdb(ocst.CDBCalibrate, 0)
+	b.clock.Advance(10 * time.Millisecond)
+	b.calibrate()
 	b.put(cmis.Address{Page: ocst.PageHeaters, Offset: ocst.RegLit}, 0x01)
 	b.put(heaterAt(1, 3), 0x08, 0x00, 0x07, 0xff)
+	// Somebody else may not begin anew, with all heaters off, under the first one's hands.
+	if status, reply := b.cdb(ocst.CDBCalibrate, 1); status != cmis.CDBFailed || ocst.Fault(reply[0]) != ocst.FaultBusy {
+		t.Errorf("a second session: %v, % x", status, reply)
+	}
 	b.clock.Advance(20 * time.Millisecond)
 	if p := b.powersOf(ocst.PDLaunched); p[0] < 15000 || p[1] > 500 {
 		t.Errorf("launched %d, want light in lane 1 only", p)
@@ -187,6 +217,29 @@ func TestPowerLimit(t *testing.T) {
 	}
 	if p := b.chip.power(b.now); p > maxPower {
 		t.Errorf("%g W", p)
+	}
+	// One heater after the other: refused is the first that is too much.
+	for e := range ocst.Elements {
+		b.put(heaterAt(1, e), 0x0f, 0xff)
+		if b.status().Result == ocst.FaultPower {
+			break
+		}
+	}
+	p := b.chip.power(b.now)
+	if s := b.status(); s.Result != ocst.FaultPower || p > maxPower || p < maxPower-0.15 {
+		t.Errorf("%v at %g W, want to be refused within the power of one heater below %g W", s.Result, p, maxPower)
+	}
+	// In the cold they take more.
+	b.SetAmbient(-40)
+	for range 20 {
+		b.clock.Advance(5 * time.Second)
+		b.get(heaterAt(0, 0), 2)
+		if w := b.chip.power(b.now); w > maxPower {
+			t.Fatalf("%g W at %g °C", w, b.chip.temperature(b.now))
+		}
+	}
+	if l := b.lanes(); l.State != ocst.StateFault || l.Fault != ocst.FaultPower {
+		t.Errorf("cold: %v, %v, want fault and %v", l.State, l.Fault, ocst.FaultPower)
 	}
 }
 

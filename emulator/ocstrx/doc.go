@@ -73,7 +73,14 @@
 //   - A commit while the module is armed is refused: disarm or trigger it first.
 //   - A failed or interrupted switch does not count as wear.
 //   - The vendor's monitor at 00h:24 is the power that the module takes, in mW.
-//   - With nobody on the loop, CDB 8006h is a switch of no lane; the log shows all.
+//   - With nobody on the loop, CDB 8006h is a switch of no lane, and so it is in the log.
+//   - The taps that are compared while light settles are read without noise: comparators
+//     average little, and what they add to a duration is below the microsecond of its steps.
+//     Nothing else that the controller measures is free of it.
+//   - The lead network of the heaters counts V², and not phase. Where the arms of an element
+//     differ much, some hundredths of a radian take a millisecond to go.
+//   - An element that carries light, and whose arm comes to its end when the temperature goes
+//     far, is driven by the other arm: for some ten microseconds its light goes the wrong way.
 //   - Interrupts are raised by flags of lanes too; a host that does not want those masks them
 //     on page 10h.
 package ocstrx

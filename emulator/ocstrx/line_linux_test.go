@@ -34,14 +34,18 @@ func TestSerialLine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		hello := trxlink.Frame{Kind: trxlink.Hello, Slot: trxlink.Board, Seq: 0xff, Payload: []byte("host")}
 		request := trxlink.Frame{Kind: trxlink.Read, Seq: host, Payload: trxlink.ReadPayload(ocst.At(ocst.RegMagic), 4)}
-		if _, err := f.Write(request.Append(nil)); err != nil {
+		if _, err := f.Write(request.Append(hello.Append(nil))); err != nil {
 			t.Fatal(err)
 		}
 		var in trxlink.Decoder
 		buf := make([]byte, 100)
 		for {
 			if r, ok := in.Next(); ok {
+				if r.Seq == hello.Seq {
+					continue
+				}
 				if r.Seq != host || string(r.Payload[1:]) != ocst.Magic {
 					t.Errorf("reply %v", r)
 				}

@@ -16,9 +16,6 @@ func (m *Module) record(r *run, f ocst.Fault) {
 		From:     pathOf(&r.from, r.lanes), To: pathOf(&r.to, r.lanes),
 		Mask: r.lanes, Result: f, Duration: m.duration,
 	}
-	if e.Mask == 0 {
-		e.Mask = 0xff // only the loop moved, with nobody on it; an entry without lanes is none
-	}
 	if len(m.log) < ocst.LogSize {
 		m.log = append(m.log, ocst.LogEntry{})
 	}

@@ -34,10 +34,10 @@ func TestSolve(t *testing.T) {
 				for j, g := range s.coupling[i] {
 					phase += g * math.Abs(s.own[j])
 				}
-				if off := math.Remainder(phase-want[i], 2*math.Pi); math.Abs(off) > 1e-4 && s.reaches(i, d) && s.reaches(i, -d) {
+				if off := math.Remainder(phase-want[i], 2*math.Pi); math.Abs(off) > 1e-4 && s.reaches(i, d, ocst.DACFull) && s.reaches(i, -d, ocst.DACFull) {
 					t.Fatalf("seed %d: %v is %.2g rad off with %.3f rad of its own", seed, ocst.Element(i), off, d)
 				}
-				if !free[i] && math.Abs(d-before[i]) > 2 && s.reaches(i, before[i]) && math.Abs(before[i]) < 3 {
+				if !free[i] && math.Abs(d-before[i]) > 2 && s.reaches(i, before[i], ocst.DACFull) && math.Abs(before[i]) < 3 {
 					t.Fatalf("seed %d: %v carries light, and goes from %.3f to %.3f rad", seed, ocst.Element(i), before[i], d)
 				}
 			}
@@ -65,5 +65,44 @@ func TestFitsAt(t *testing.T) {
 	table.Points = table.Points[:1]
 	if fitsAt(table, 80, &fits); fits[5] != table.Points[0].Elements[5] {
 		t.Errorf("of one point: %+v", fits[5])
+	}
+}
+
+// TestOverdriveRoom ensures that overdrive leaves the lead network room below the converter's
+// end for all of the step that it makes, and that it brings the element where it must be.
+func TestOverdriveRoom(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for seed := range uint64(20) {
+		b := readyBench(t, seed)
+		rng := rand.New(rand.NewPCG(seed, 1))
+		for e := range ocst.Element(ocst.Elements) {
+			f := &b.solver.fits[e]
+			for range 20 {
+				from, to := ocst.DriveOf(3.2*rng.Float64(), rng.IntN(2) == 0), ocst.DriveOf(3.2*rng.Float64(), rng.IntN(2) == 0)
+				d, long, ok := b.overdrive(e, from, to)
+				if !ok {
+					continue
+				}
+				found++
+				_, fromB := from.Code()
+				_, nowB := d.Code()
+				v2 := func(d ocst.Drive) float64 { return d.Volts() * d.Volts() }
+				step := v2(d) - v2(from)
+				if fromB != nowB {
+					step = v2(d) + v2(from)
+				}
+				if most := v2(d) + b.lead()*step; most > fullV2*1.001 {
+					t.Fatalf("%v from %v to %v: %v wants %.3f V² for the lead network, and there are %.3f", e, from, to, d, most, fullV2)
+				}
+				end, d1, d2 := f.Own(d), f.Own(from), f.Own(to)
+				if got := end + (d1-end)*math.Exp(-float64(long)/float64(b.p.Tau)); math.Abs(got-d2) > 2e-3 {
+					t.Fatalf("%v from %v to %v: at %.4f rad after %v, want %.4f", e, from, to, got, long, d2)
+				}
+			}
+		}
+	}
+	if found < 1000 {
+		t.Errorf("only %d changes were overdriven", found)
 	}
 }

@@ -157,9 +157,19 @@ func TestTemperature(t *testing.T) {
 	if err != nil || celsius < 70 || celsius > 75 {
 		t.Errorf("register: %g °C, %v", celsius, err)
 	}
+	// At 75 °C, and not before.
+	last := b.chip.temperature(b.now)
+	for ambient := 71.5 - rise; b.status().State == ocst.StateReady && last < 80; ambient += 0.05 {
+		last = b.chip.temperature(b.now)
+		b.SetAmbient(ambient)
+		b.clock.Advance(time.Minute)
+	}
+	if last < 74.5 || last >= 75 {
+		t.Errorf("the last temperature without a fault is %.2f °C, want a little less than 75", last)
+	}
+	b.wantFault(ocst.FaultHot, nowhere, ocst.FlagTemperature, 1)
 	b.SetAmbient(85 - rise)
 	b.clock.Advance(time.Minute)
-	b.wantFault(ocst.FaultHot, nowhere, ocst.FlagTemperature, 1)
 	if got := cmis.FaultCause(b.get(cmis.Address{Offset: cmis.RegFaultCause}, 1)[0]); got != cmis.TemperatureFault {
 		t.Errorf("CMIS calls it %v", got)
 	}

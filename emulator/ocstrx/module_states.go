@@ -272,6 +272,10 @@ func (m *Module) supervise() {
 			m.fail(ocst.FaultHot, nowhere)
 		}
 	}
+	// What a session was allowed may become too much: cold heaters take more.
+	if m.session && m.chip.power(m.now) > maxPower {
+		m.fail(ocst.FaultPower, nowhere)
+	}
 	if m.state != ocst.StateReady || m.run != nil {
 		return
 	}

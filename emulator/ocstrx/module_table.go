@@ -101,6 +101,9 @@ func (m *Module) beginSession() {
 	for bank := range uint8(2) {
 		clear(m.store.Bytes(cmis.Address{Page: ocst.PageHeaters, Bank: bank, Offset: ocst.RegCodes}, 2*ocst.Elements))
 	}
+	// A write of some of the page does what all of it says, so it must say what is.
+	lit := m.store.Bytes(cmis.Address{Page: ocst.PageHeaters, Offset: ocst.RegLit}, 2)
+	lit[0], lit[1] = 0, 1
 }
 
 // endSession leaves calibration, by command or because the host is gone.
@@ -148,7 +151,9 @@ func (m *Module) heat(a cmis.Address, data []byte) error {
 		copy(page, before)
 		m.heated()
 		m.refuse(ocst.FaultPower)
+		return nil
 	}
+	m.result = ocst.NoFault
 	return nil
 }
 

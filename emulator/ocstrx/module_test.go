@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -208,9 +209,74 @@ func TestStart(t *testing.T) {
 	if err != nil || id.Vendor != vendorName || id.Serial != b.Serial() || id.Lanes != 0 {
 		t.Errorf("identity %+v, %v", id, err)
 	}
-	page := b.get(cmis.Address{Offset: 128}, 128)
-	if page[201-128] != 0x30 || page[200-128]>>5 != 5 || sum(page[:94]) != page[94] {
-		t.Errorf("power %d, class byte %02X, checksum %02X of %02X: want 48, A0, equal", page[201-128], page[200-128], page[94], sum(page[:94]))
+	page := b.get(cmis.ProductSpan.Address, cmis.ProductSpan.Length)
+	product, err := cmis.DecodeProduct(page)
+	if err != nil || page[201-128] != 0x30 || page[200-128]>>5 != 5 || product.PartNumber != partNumber {
+		t.Errorf("power %d, class byte %02X: want 48, A0; %+v, %v", page[201-128], page[200-128], product, err)
+	}
+	can, err := cmis.DecodeAdvertising(b.get(cmis.AdvertisingSpan.Address, cmis.AdvertisingSpan.Length))
+	if err != nil || can.Pages != 0 || can.CDB.Instances != 1 || !can.CDB.OnStop || !can.CDB.Background || can.CDB.MaxWrite != 128 {
+		t.Errorf("advertised: %+v, %v", can, err)
+	}
+	for _, p := range []struct {
+		page  uint8
+		pages cmis.Pages
+	}{{3, cmis.Page03h}, {5, cmis.Page05h}, {0x13, cmis.DiagnosticPages}, {0x20, cmis.VDMPages}, {0x16, cmis.NetworkPages}} {
+		if has := b.store.Has(0, p.page); has != (can.Pages&p.pages != 0) {
+			t.Errorf("page %02Xh: there %v, and advertised %v", p.page, has, !has)
+		}
+	}
+}
+
+// TestElementSettings ensures that page B2h has a good CRC in each bank, and the table's
+// settings, or none without a table.
+func TestElementSettings(t *testing.T) {
+	t.Parallel()
+	settings := func(b *bench) [ocst.Elements]ocst.Setting {
+		var banks [ocst.SettingBanks][]byte
+		for i := range banks {
+			banks[i] = b.get(cmis.Address{Page: ocst.PageElements, Bank: uint8(i), Offset: 128}, 128)
+		}
+		list, err := ocst.DecodeSettings(banks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	b := readyBench(t, 4)
+	point := &b.table.Points[1] // 45 °C; the case is at 35.2 °C and a little above
+	for e, s := range settings(b) {
+		f := &point.Elements[e]
+		volts, _ := f.A.Volts(math.Pi)
+		if s.Bar != f.Bar || s.Cross != f.Cross || math.Abs(s.Phase0-f.Phase0) > 1e-4 ||
+			math.Abs(s.PowerPi-volts*volts/400) > 1e-6 || math.Abs(s.Extinction-min(f.BarER, f.CrossER)) > 0.01 {
+			t.Errorf("%v: %+v, in the table %+v", ocst.Element(e), s, f)
+		}
+	}
+	if list := settings(newBench(t, Options{Table: TableNone})); list != [ocst.Elements]ocst.Setting{} {
+		t.Errorf("settings without a table: %+v", list)
+	}
+}
+
+// TestTrimSign ensures that a trim is added to the phase of its element, as the map says, and
+// to no other.
+func TestTrimSign(t *testing.T) {
+	t.Parallel()
+	b := readyBench(t, 4)
+	const e, trim = 5, 0.08
+	before := phases(b.chip, b.now)
+	b.put(cmis.Address{Page: ocst.PageTrim, Offset: 128 + 2*e}, 0x03, 0x20) // 800 x 0.1 mrad
+	b.clock.Advance(10 * time.Millisecond)
+	b.status()
+	after := phases(b.chip, b.now)
+	for i := range after {
+		want := 0.0
+		if i == e {
+			want = trim
+		}
+		if got := after[i] - before[i]; math.Abs(got-want) > 4e-3 {
+			t.Errorf("%v went on by %.4f rad, want %g", ocst.Element(i), got, want)
+		}
 	}
 }
 
@@ -245,6 +311,7 @@ func TestSoftwareReset(t *testing.T) {
 	t.Parallel()
 	b := readyBench(t, 3)
 	b.switchTo(ocst.Path1, 0xff)
+	b.unlock()
 	b.put(cmis.Address{Page: ocst.PageTrim, Offset: 128}, 0, 100)
 	b.put(cmis.Address{Offset: cmis.RegGlobalControl}, byte(cmis.SoftwareReset))
 	b.wantState(ocst.StateReset)
@@ -257,6 +324,11 @@ func TestSoftwareReset(t *testing.T) {
 	}
 	if got := b.get(cmis.Address{Offset: cmis.RegGlobalControl}, 1)[0]; got != byte(cmis.LowPwrAllowRequestHW) {
 		t.Errorf("global control %02X after a reset, want 40", got)
+	}
+	// The password must be entered anew, and all of it.
+	b.put(cmis.Address{Offset: cmis.RegPassword + 3}, byte(ocst.HostPassword&0xff))
+	if status, _ := b.cdb(ocst.CDBHeaterTest); status != cmis.CDBPassword {
+		t.Errorf("after a reset and the last byte of the password: %v, want %v", status, cmis.CDBPassword)
 	}
 }
 

@@ -28,7 +28,7 @@ func TestIndependentPeer(t *testing.T) {
 		want  []string // what its lines begin with
 	}{
 		{name: "clean", want: []string{
-			"hello: 8 slots, serial PEER", "pages: ", "codes: ", "cdb: ", "bundle: 8 modules", "repeats: ", "noise: ",
+			"start: ", "hello: 8 slots, serial PEER", "pages: ", "codes: ", "cdb: ", "bundle: 8 modules", "repeats: ", "noise: ",
 			"window: ", "refusals: ", "dark: ",
 		}},
 		{

@@ -2,8 +2,8 @@ package ocstrx
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
+	"time"
 
 	"github.com/ocslab/ocslab/wire/cmis"
 	"github.com/ocslab/ocslab/wire/cmis/ocst"
@@ -25,6 +25,7 @@ func (m *Module) clearRegisters() {
 	clear(m.store.Bytes(cmis.Address{Page: 0x10, Offset: 128}, pageSize))
 	clear(m.store.Bytes(cmis.Address{Page: 0x11, Offset: 128}, pageSize))
 	clear(m.store.Bytes(cdbPage, pageSize))
+	clear(m.store.Bytes(cmis.Address{Offset: cmis.RegPassword}, 4))
 	clear(m.store.Bytes(cmis.Address{Page: ocst.PageTrim, Offset: 128}, 2*ocst.Elements))
 	m.setControl8(ocst.RegStaged, byte(ocst.Dark))
 	m.setControl8(ocst.RegMask, 0xff)
@@ -87,57 +88,46 @@ const (
 	partNumber = "OCSTRX-8X112G"
 	firmware   = 0x0100 // 1.0
 	powerClass = 6
-	quarters   = 4 // of a watt, the unit of the power register
-	cband      = 0x04
+	wavelength = 1310 // nm, with the tolerance of that window
+	tolerance  = 6.5
 	supplyV    = 3.3
 )
 
 // capabilities are what every module can do.
 const capabilities = ocst.CanLanes | ocst.CanPermute | ocst.CanArm | ocst.CanTrim | ocst.CanHeaters | ocst.CanCapture
 
-// writeIdentity fills what never changes.
+// writeIdentity fills what never changes. A serial number that cannot be written is left out,
+// as all of page 00h then.
 func (m *Module) writeIdentity() {
 	put := func(page, offset uint8, b ...byte) {
 		copy(m.store.Bytes(cmis.Address{Page: page, Offset: offset}, len(b)), b)
 	}
-	text := func(page, offset uint8, n int, s string) { put(page, offset, fmt.Appendf(nil, "%-*.*s", n, n, s)...) }
 	put(0, cmis.RegIdentifier, byte(cmis.QSFPDD), byte(cmis.Revision52))
 	put(0, cmis.RegFirmware, firmware>>8, firmware&0xff)
 	put(0, 85, 0x02) // optical, single mode (CMIS table 8-16)
-	put(0, 128, byte(cmis.QSFPDD))
-	text(0, 129, 16, vendorName)
-	text(0, 148, 16, partNumber)
-	text(0, 164, 2, "1")
-	text(0, 166, 16, m.serial)
-	text(0, 182, 8, "260101")
-	put(0, 200, (powerClass-1)<<5, maxPower*quarters)
-	put(0, 212, cband)
-	page := m.store.Bytes(cmis.Address{Offset: 128}, pageSize)
-	put(0, 222, sum(page[:222-128]))
-
-	put(1, 142, 0x04) // pages 10h and 11h; bank 0 only
-	put(1, 159, 0x03) // temperature and supply
-	put(1, 160, 0x07) // bias, transmitted and received power
-	put(1, 163, 0x40) // one CDB instance
-	page = m.store.Bytes(cmis.Address{Page: 1, Offset: 128}, pageSize)
-	put(1, 255, sum(page[2:127]))
+	product := cmis.Product{
+		Identifier: cmis.QSFPDD, Vendor: vendorName, PartNumber: partNumber, Serial: m.serial, Revision: "1", Date: "260101",
+		PowerClass: powerClass, MaxPower: maxPower, Technology: cmis.DFB1310,
+	}
+	if page, err := product.Encode(); err == nil {
+		put(0, 128, page...)
+	}
+	can := cmis.Advertising{
+		Wavelength: wavelength, Tolerance: tolerance, Banks: 1, Controls: cmis.CanDisableTx,
+		Monitors: cmis.HasTemperature | cmis.HasVcc | cmis.HasCustom | cmis.HasTxBias | cmis.HasTxPower | cmis.HasRxPower,
+		// A command may be a switch, and wait for as long as the settle timeout can be.
+		CDB: cmis.CDBSupport{Instances: 1, Background: true, MaxWrite: pageSize, OnStop: true, MaxBusy: 80 * time.Millisecond},
+	}
+	if page, err := can.Encode(); err == nil {
+		put(1, 128, page...)
+	}
 
 	put(ocst.PageControl, ocst.RegMagic, []byte(ocst.Magic)...)
 	put(ocst.PageControl, ocst.RegVersion, ocst.MapVersion, byte(capabilities))
-	for bank := range uint8(outputs) {
-		m.store.Bytes(scopeAt(bank, 129), 1)[0] = byte(captureTime.Microseconds())
-	}
 }
 
 func scopeAt(bank, offset uint8) cmis.Address {
 	return cmis.Address{Page: ocst.PageScope, Bank: bank, Offset: offset}
-}
-
-func sum(p []byte) (s byte) {
-	for _, b := range p {
-		s += b
-	}
-	return s
 }
 
 // write does what the host writes.
@@ -221,7 +211,7 @@ func (m *Module) writeCDB(a cmis.Address, data []byte) error {
 	if err := m.store.Write(a, data); err != nil {
 		return err
 	}
-	if a.Offset == cdbPage.Offset {
+	if covers(a, len(data), cdbPage.Offset) && covers(a, len(data), cdbPage.Offset+1) { // the id
 		m.cdbWritten()
 	}
 	return nil

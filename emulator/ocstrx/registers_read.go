@@ -51,9 +51,7 @@ func (m *Module) fill(a cmis.Address, n int) {
 			}
 		}
 	case ocst.PageScope:
-		p := m.store.Bytes(scopeAt(a.Bank, 128), pageSize)
-		p[0] = m.capture.lane
-		p[2] = byte(m.capture.read(int(a.Bank), p[8:]))
+		copy(m.store.Bytes(scopeAt(a.Bank, 128), pageSize), m.capture.read(int(a.Bank)).Encode())
 	}
 }
 
@@ -79,8 +77,9 @@ func (m *Module) measure() readings {
 }
 
 func (m *Module) fillControl(powers bool) {
+	paths := m.pathsNow()
 	s := ocst.Status{
-		State: m.stateNow(), Path: pathOf(&m.path, 0), Staged: ocst.Path(m.control8(ocst.RegStaged)), Mask: m.control8(ocst.RegMask),
+		State: m.stateNow(), Path: pathOf(&paths, 0), Staged: ocst.Path(m.control8(ocst.RegStaged)), Mask: m.control8(ocst.RegMask),
 		Result: m.result, Sequence: m.sequence, Duration: m.duration, Switches: m.switches,
 	}
 	timeout := m.control16(ocst.RegTimeout)
@@ -90,7 +89,7 @@ func (m *Module) fillControl(powers bool) {
 	p[ocst.RegCommit-ocst.RegState] = 0
 
 	l := ocst.LaneStatus{
-		Path: m.pathsNow(), Loop: m.loop, Next: m.stagedLoop(), Fault: m.fault, FaultAt: m.faultAt,
+		Path: paths, Loop: m.loop, Next: m.stagedLoop(), Fault: m.fault, FaultAt: m.faultAt,
 		Control: m.control8(ocst.RegControl), State: s.State,
 	}
 	for lane := range l.Lock {
@@ -116,15 +115,14 @@ func (m *Module) pathsNow() [ocst.Lanes]ocst.Path {
 	return paths
 }
 
-// elementSize is that of an element on page B2h, elementsEach how many a bank has.
-const (
-	elementSize  = 10
-	elementsEach = 12
-)
-
+// fillElements shows the settings of elements; without a table there are none, and the CRC is
+// that of nothing.
 func (m *Module) fillElements(bank uint8) {
-	p := m.store.Bytes(cmis.Address{Page: ocst.PageElements, Bank: bank, Offset: 128}, pageSize)
-	clear(p)
+	var list [ocst.Elements]ocst.Setting
+	defer func() {
+		banks := ocst.EncodeSettings(list)
+		copy(m.store.Bytes(cmis.Address{Page: ocst.PageElements, Bank: bank, Offset: 128}, pageSize), banks[bank])
+	}()
 	if m.table == nil {
 		return
 	}
@@ -135,17 +133,10 @@ func (m *Module) fillElements(bank uint8) {
 			next = q
 		}
 	}
-	for i := range elementsEach {
-		e := int(bank)*elementsEach + i
+	for e := range list {
 		f := &next.Elements[e]
-		b := p[elementSize*i:]
-		binary.BigEndian.PutUint16(b, uint16(f.Bar))
-		binary.BigEndian.PutUint16(b[2:], uint16(f.Cross))
-		binary.BigEndian.PutUint16(b[4:], uint16(int16(math.Round(math.Remainder(f.Phase0, 2*math.Pi)/trimUnit))))
-		binary.BigEndian.PutUint16(b[6:], fixed(m.powerPi(f.A), 1e-6))
-		binary.BigEndian.PutUint16(b[8:], fixed(min(f.BarER, f.CrossER), 0.01))
+		list[e] = ocst.Setting{Bar: f.Bar, Cross: f.Cross, Phase0: f.Phase0, PowerPi: m.powerPi(f.A), Extinction: min(f.BarER, f.CrossER)}
 	}
-	binary.BigEndian.PutUint16(p[pageSize-2:], ocst.CRC16(p[:pageSize-2]))
 }
 
 // powerPi is the power in W that gives π, at the nominal resistance.

@@ -19,7 +19,20 @@
 //	9+n     2      CRC-16 of bytes 2 to 8+n (IBM-3740: polynomial 1021h, initially FFFFh)
 //
 // The payload of a reply begins with a [Code]; what follows is there only after CodeOK,
-// unless the kind says otherwise.
+// unless the kind says otherwise:
+//
+//	00h  ok
+//	01h  the board does not speak the version of the request
+//	02h  unknown kind
+//	03h  a payload that makes no sense: too short or long, a count of 0 or beyond 128, a
+//	     run that does not lie within the lower memory or one upper page, a page or bank
+//	     that the module has not, a mask of no slot
+//	04h  there is no such slot; a module asked for what is the board's, or the reverse
+//	05h  the slot is empty, or its module does not answer
+//	06h  the module did not end a CDB command in time
+//	07h  of TRIGGER: a module is not armed; none was triggered
+//	08h  the board has no such feature
+//	09h  the board has had no HELLO since it started, and has done nothing ([CodeHello])
 //
 // # Noise and lost bytes
 //
@@ -37,16 +50,27 @@
 // depend on what went before it, such as reads, or requests to other modules. HELLO makes the
 // board forget what came before.
 //
+// A board that has just started remembers nothing, and could do once more what it did before
+// it started. So it does nothing, and answers [CodeHello], until it has had a HELLO. A host
+// that gets CodeHello in reply to what it has sent more than once does not know whether that
+// was done.
+//
+// The reply to HELLO has the bytes that the host has chosen. One with others was for a HELLO
+// before this one, perhaps of another host, and is to be ignored: with it all replies that
+// were still on the line have come.
+//
 // # Requests
 //
 //	01h HELLO    payload 4 bytes chosen by the host at random, so that no HELLO is taken for
 //	             one that came before; slot FFh. Reply: code, version, number of slots,
-//	             features ([Features]), serial number of the board (16, blanks), firmware
-//	             (8, blanks)
+//	             features (bit 0 a trigger line, bit 1 a plate), serial number of the board
+//	             (16, blanks), firmware (8, blanks), the payload of the request
 //	02h READ     bank, page, offset, count 1 to 128. Reply: code, the bytes
 //	03h WRITE    bank, page, offset, 1 to 128 bytes. Reply: code
-//	04h CDB      command id (2), payload (0 to 120). The board waits for the module to end,
-//	             at most [CDBTime]. Reply: code, CDB status (00h:37), reply payload
+//	04h CDB      command id (2), payload (0 to 120). The board writes it to page 9Fh with its
+//	             check code and waits for the module to end, at most [CDBTime]. Reply: code,
+//	             CDB status (00h:37), reply payload. CodeOK says that the module has ended,
+//	             the status how
 //	05h TRIGGER  mask of slots (2), bit 0 is slot 0; slot FFh. Pulls the trigger line of all
 //	             of them at once, if all are armed; if one is not, of none. Reply: code; with
 //	             CodeNotArmed the slot of the first that is not

@@ -71,12 +71,14 @@ const (
 	CodeBusy            // the module did not end a CDB command in time
 	CodeNotArmed        // of TRIGGER: a module is not armed; none was triggered
 	CodeNotPresent      // the board has no such feature
+	CodeHello           // the board has started, and wants HELLO before anything else; nothing was done
 )
 
 // String says in a few words what is wrong.
 func (c Code) String() string {
 	names := []string{"ok", "protocol version not spoken", "unknown request", "request makes no sense", "no such slot",
-		"no module answers", "module is busy", "module is not armed", "board cannot do this"}
+		"no module answers", "module is busy", "module is not armed", "board cannot do this",
+		"board has started, and wants hello"}
 	if int(c) < len(names) {
 		return names[c]
 	}

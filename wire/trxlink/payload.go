@@ -18,6 +18,17 @@ type Info struct {
 	Firmware string // at most 8
 }
 
+// Nonce is the payload of HELLO, which the host chooses at random, and the end of the reply.
+type Nonce [4]byte
+
+// ParseHello takes apart the payload of HELLO. An error means CodeArgument.
+func ParseHello(p []byte) (Nonce, error) {
+	if len(p) != len(Nonce{}) {
+		return Nonce{}, fmt.Errorf("hello: a payload of %d bytes, want %d", len(p), len(Nonce{}))
+	}
+	return Nonce(p), nil
+}
+
 // Sizes of the fields of Info, and of all of it.
 const (
 	infoSerial   = 16
@@ -25,11 +36,12 @@ const (
 	infoSize     = 3 + infoSerial + infoFirmware
 )
 
-// Append appends the reply to HELLO behind its code to b. Text that is too long is cut off.
-func (i Info) Append(b []byte) []byte {
+// Append appends the reply to a HELLO behind its code to b. Text that is too long is cut off.
+func (i Info) Append(b []byte, hello Nonce) []byte {
 	b = append(b, i.Version, byte(min(max(i.Slots, 0), math.MaxUint8)), byte(i.Features))
 	b = appendText(b, i.Serial, infoSerial)
-	return appendText(b, i.Firmware, infoFirmware)
+	b = appendText(b, i.Firmware, infoFirmware)
+	return append(b, hello[:]...)
 }
 
 // appendText appends a field of n bytes, filled with blanks.
@@ -41,20 +53,23 @@ func appendText(b []byte, s string, n int) []byte {
 	return b
 }
 
-// ParseInfo takes apart the reply to HELLO behind its code. What is not printable in its
-// texts shows as '?'. Bytes behind what is known are ignored: later boards may say more.
-func ParseInfo(p []byte) (Info, error) {
-	if len(p) < infoSize {
-		return Info{}, fmt.Errorf("reply to hello: %d bytes where %d belong", len(p), infoSize)
+// ParseInfo takes apart the reply to HELLO behind its code, and returns to which HELLO it is.
+// What is not printable in its texts shows as '?'. Bytes behind what is known are ignored:
+// later boards may say more.
+func ParseInfo(p []byte) (Info, Nonce, error) {
+	var hello Nonce
+	if len(p) < infoSize+len(hello) {
+		return Info{}, hello, fmt.Errorf("reply to hello: %d bytes where %d belong", len(p), infoSize+len(hello))
 	}
+	copy(hello[:], p[infoSize:])
 	i := Info{
 		Version: p[0], Slots: int(p[1]), Features: Features(p[2]),
 		Serial: text(p[3 : 3+infoSerial]), Firmware: text(p[3+infoSerial : infoSize]),
 	}
 	if i.Slots < 1 || i.Slots > MaxSlots {
-		return Info{}, fmt.Errorf("reply to hello: the board says it has %d slots, want 1 to %d", i.Slots, MaxSlots)
+		return Info{}, hello, fmt.Errorf("reply to hello: the board says it has %d slots, want 1 to %d", i.Slots, MaxSlots)
 	}
-	return i, nil
+	return i, hello, nil
 }
 
 func text(p []byte) string {

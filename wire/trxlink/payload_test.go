@@ -15,14 +15,14 @@ import (
 func TestInfo_Golden(t *testing.T) {
 	t.Parallel()
 	i := trxlink.Info{Version: 1, Slots: 8, Features: trxlink.HasTrigger | trxlink.HasPlate, Serial: "EVB-0001", Firmware: "1.2.3"}
-	got := i.Append([]byte{byte(trxlink.CodeOK)})
-	if want := "\x00\x01\x08\x03EVB-0001        1.2.3   "; string(got) != want {
+	got := i.Append([]byte{byte(trxlink.CodeOK)}, trxlink.Nonce{0xde, 0xad, 0xbe, 0xef})
+	if want := "\x00\x01\x08\x03EVB-0001        1.2.3   \xde\xad\xbe\xef"; string(got) != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
-	if back, err := trxlink.ParseInfo(got[1:]); err != nil || back != i {
+	if back, nonce, err := trxlink.ParseInfo(got[1:]); err != nil || back != i || nonce[0] != 0xde || nonce[3] != 0xef {
 		t.Errorf("%+v, %v", back, err)
 	}
-	if back, err := trxlink.ParseInfo(append(got[1:], "more"...)); err != nil || back != i {
+	if back, _, err := trxlink.ParseInfo(append(got[1:], "more"...)); err != nil || back != i {
 		t.Errorf("with more behind it: %+v, %v", back, err)
 	}
 }
@@ -34,7 +34,8 @@ func TestInfo_RoundTrip(t *testing.T) {
 			Version: rapid.Byte().Draw(t, "version"), Slots: rapid.IntRange(1, trxlink.MaxSlots).Draw(t, "slots"), Features: trxlink.Features(rapid.Byte().Draw(t, "features")),
 			Serial: rapid.StringMatching(`([!-~][ -~]{0,14}[!-~])?`).Draw(t, "serial"), Firmware: rapid.StringMatching(`([!-~][ -~]{0,6}[!-~])?`).Draw(t, "firmware"),
 		}
-		if got, err := trxlink.ParseInfo(i.Append(nil)); err != nil || got != i {
+		hello := trxlink.Nonce(rapid.SliceOfN(rapid.Byte(), 4, 4).Draw(t, "nonce"))
+		if got, nonce, err := trxlink.ParseInfo(i.Append(nil, hello)); err != nil || got != i || nonce != hello {
 			t.Fatalf("%+v, %v, want %+v", got, err, i)
 		}
 	})
@@ -45,23 +46,23 @@ func TestInfo_RoundTrip(t *testing.T) {
 func TestInfo_Limits(t *testing.T) {
 	t.Parallel()
 	i := trxlink.Info{Slots: 1 << 40, Serial: strings.Repeat("é", 20), Firmware: "\x1b[2J"}
-	p := i.Append(nil)
-	if len(p) != 27 || p[1] != 255 {
+	p := i.Append(nil, trxlink.Nonce{})
+	if len(p) != 31 || p[1] != 255 {
 		t.Errorf("%d bytes: %q", len(p), p)
 	}
 	p[1] = 16
-	got, err := trxlink.ParseInfo(p)
+	got, _, err := trxlink.ParseInfo(p)
 	if err != nil || got.Serial != strings.Repeat("?", 16) || got.Firmware != "?[2J" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for _, slots := range []byte{0, 17, 255} {
 		p[1] = slots
-		if got, err := trxlink.ParseInfo(p); err == nil {
+		if got, _, err := trxlink.ParseInfo(p); err == nil {
 			t.Errorf("%d slots: %+v", slots, got)
 		}
 	}
-	if _, err := trxlink.ParseInfo(p[:26]); err == nil {
-		t.Error("26 bytes were taken")
+	if _, _, err := trxlink.ParseInfo(p[:30]); err == nil {
+		t.Error("30 bytes were taken")
 	}
 }
 
@@ -159,8 +160,8 @@ func FuzzPayloads(f *testing.F) {
 		if s, err := trxlink.ParsePlate(p); err == nil && !bytes.Equal(s.Append(nil), p) {
 			t.Fatalf("% x sets %d", p, s)
 		}
-		if i, err := trxlink.ParseInfo(p); err == nil {
-			if again, err := trxlink.ParseInfo(i.Append(nil)); err != nil || again != i {
+		if i, nonce, err := trxlink.ParseInfo(p); err == nil {
+			if again, _, err := trxlink.ParseInfo(i.Append(nil, nonce)); err != nil || again != i {
 				t.Fatalf("%+v is read again as %+v, %v", i, again, err)
 			}
 		}

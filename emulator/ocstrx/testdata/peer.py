@@ -3,9 +3,10 @@
 
 It is written from the documentation of the packages wire/trxlink and wire/cmis/ocst and
 from OIF-CMIS-05.2, and shares no code with the emulator or the driver. It wants a board of
-eight modules that are dark and ready, and prints one line for each thing that it has found
-to be as documented. What is not so ends it with a message and exit code 1. With "lossy" the line may lose and change
-bytes, and what is looked at is that each command takes effect once all the same.
+eight modules that has just started, and prints one line for each thing that it has found
+to be as documented. What is not so ends it with a message and exit code 1. With "lossy"
+the line may lose and change bytes, and what is looked at is that each command takes effect
+once all the same.
 """
 
 import os
@@ -17,7 +18,7 @@ import time
 HELLO, READ, WRITE, CDB, TRIGGER, PLATE = range(1, 7)
 REPLY = 0x80
 BOARD = 0xFF
-OK, VERSION, KIND, ARGUMENT, SLOT, NO_MODULE, BUSY, NOT_ARMED, NOT_PRESENT = range(9)
+OK, VERSION, KIND, ARGUMENT, SLOT, NO_MODULE, BUSY, NOT_ARMED, NOT_PRESENT, WANTS_HELLO = range(10)
 GAP = 0.020  # s of silence that end a frame
 CONTROL, MONITORS, CDB_PAGE = 0xB0, 0xB1, 0x9F
 READY, ARMED, LOCKING = 4, 5, 8  # states, B0h:134
@@ -164,9 +165,23 @@ class Link:
         raise Failed("slot %d stays in state %d" % (slot, status[0]))
 
 
+def start(link):
+    """A board that has just started does nothing before HELLO."""
+    before = stage(FIBRE1, 0xFF, NOW)
+    code, _ = link.ask(WRITE, 0, bytes([0, CONTROL, 136]) + before)
+    check(code == WANTS_HELLO, "before HELLO: code %d" % code)
+    code, _ = link.ask(READ, 0, bytes([0, 0, 0, 1]))
+    check(code == WANTS_HELLO, "before HELLO: code %d" % code)
+    greet_quietly(link)
+    check(link.status(0)[3] == 0, "what came before HELLO was done")
+    print("start: nothing before hello")
+
+
 def greet(link):
-    code, info = link.ask(HELLO, BOARD, os.urandom(4))
+    chosen = os.urandom(4)
+    code, info = link.ask(HELLO, BOARD, chosen)
     check(code == OK, "HELLO: code %d" % code)
+    check(info[27:31] == chosen, "HELLO is answered with %r" % info[27:])
     version, slots, features = info[:3]
     serial, firmware = info[3:19], info[19:27]
     check(version == 1 and slots == MODULES, "protocol %d, %d slots" % (version, slots))
@@ -485,7 +500,7 @@ def leave_dark(link):
 def main():
     if len(sys.argv) not in (3, 4) or sys.argv[3:] not in ([], ["lossy"]):
         sys.exit(__doc__)
-    steps = (greet, identities, codes, cdb, bundle, repeats, noise, window, refusals, leave_dark)
+    steps = (start, greet, identities, codes, cdb, bundle, repeats, noise, window, refusals, leave_dark)
     if sys.argv[3:]:
         steps = (lossy,)
     link = Link(sys.argv[1], int(sys.argv[2]))

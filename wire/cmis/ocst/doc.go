@@ -65,6 +65,15 @@
 // 129 (R) sample time, 1 µs; 130 (R) samples; 136-255 one byte each, 0.25 dB below the
 // launched power. Banks 0 to 2 are fibre 1, fibre 2, loop. Sample 0 is at the commit.
 //
+// Of what CMIS leaves to vendors there is one more: the custom monitor at 00h:24-25 is the
+// electrical power that the module takes, U16, 1 mW.
+//
 // CDB commands (page 9Fh, status at 00h:37): see [CDBSwitch] and those that follow. Those
 // marked * want the host password, written to 00h:122-125 before.
+//
+// The page is that of CMIS, without extended payload: 128-129 the command, 130-131 0, 132 the
+// length of the payload, 133 the check code (complement of the sum of 128 to 132 and of the
+// payload, modulo 256), 134 the length of the reply, 135 its check code (of the reply alone),
+// 136-255 the payload, then the reply. A write that includes byte 129 begins the command, with
+// all that has been written by then.
 package ocst

@@ -225,7 +225,8 @@ const (
 	CDBSwitch = 0x8001
 	// CDBCalibrate*: 1 enters State Cal, with all heaters off, the laser on and every lane
 	// dark; 0 leaves it by way of WarmUp. A session without a read or write of pages B4h to
-	// B7h for [CalTimeout] is left by the module.
+	// B7h for [CalTimeout] is left by the module. While a session is open 1 is refused, with
+	// FaultBusy, so that two hosts do not work on one module. Reply: nothing, or Fault.
 	CDBCalibrate = 0x8002
 	// CDBReadTable: bank, offset from 0, length up to 120. Reply: the bytes of page B7h.
 	CDBReadTable = 0x8003
