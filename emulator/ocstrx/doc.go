@@ -79,8 +79,11 @@
 //     Nothing else that the controller measures is free of it.
 //   - The lead network of the heaters counts V², and not phase. Where the arms of an element
 //     differ much, some hundredths of a radian take a millisecond to go.
-//   - An element that carries light, and whose arm comes to its end when the temperature goes
-//     far, is driven by the other arm: for some ten microseconds its light goes the wrong way.
+//   - An element whose arm comes to its end, because the temperature or what its neighbours
+//     give off has changed, goes on with the other arm, and its light would go the wrong way
+//     for some ten microseconds. So lanes that have light there are switched with the others
+//     or, when nothing is being switched, by the module itself, to where they are: that counts
+//     and is logged as a switch, from a path to the same one.
 //   - Interrupts are raised by flags of lanes too; a host that does not want those masks them
 //     on page 10h.
 package ocstrx

@@ -165,10 +165,45 @@ func (m *Module) resolve(states *[ocst.Elements]bool, free *[ocst.Elements]bool)
 	return drives
 }
 
-// hold puts the heaters where they must be now for the states that the elements have.
+// hold puts the heaters where they must be now for the states that the elements have. An
+// element that has come to the end of an arm must go on with the other one, and its light
+// would go the wrong way meanwhile: lanes that have light there are switched anew, to where
+// they are.
 func (m *Module) hold() {
 	drives := m.resolve(&m.states, &none)
+	if lanes := m.jumping(&drives); lanes != 0 {
+		m.start(order{lanes, m.path, m.loop})
+		return
+	}
 	m.apply(&drives)
+}
+
+// jumping returns the lit lanes whose light passes an element that would jump.
+func (m *Module) jumping(drives *[ocst.Elements]ocst.Drive) (lanes uint8) {
+	var onLoop, jumping uint8
+	for lane, p := range m.path {
+		bit := uint8(1) << lane
+		if p == ocst.LoopPath {
+			onLoop |= bit
+		}
+		s1, s2 := ocst.S1(lane), ocst.S2(lane)
+		if m.jumps(s1, drives[s1]) || p != ocst.LoopPath && m.jumps(s2, drives[s2]) {
+			jumping |= bit
+		}
+	}
+	for e := ocst.Loop(0, 0); e < ocst.Elements; e++ {
+		if m.jumps(e, drives[e]) {
+			jumping |= onLoop
+		}
+	}
+	return jumping & m.lit
+}
+
+// jumps reports whether an element would be given its phase by the other arm, most of 2π
+// away, and not by a little more or less of what it has. Fits are those that the solver holds.
+func (m *Module) jumps(e ocst.Element, to ocst.Drive) bool {
+	f := &m.solver.fits[e]
+	return math.Abs(f.Own(to)-f.Own(m.drives[e])) > math.Pi
 }
 
 // apply drives what is to change.

@@ -101,7 +101,7 @@ type run struct {
 	do    func(*Module)
 	begun time.Duration
 
-	lanes    uint8 // whose light is away: those of the order, and those on a loop that moves
+	lanes    uint8 // whose light is away: those of the order, on a loop that moves, and with an element that jumps
 	from, to [ocst.Lanes]ocst.Path
 	loop     ocst.Permutation
 	lit      uint8 // those of lanes that will have light
@@ -186,12 +186,17 @@ func (m *Module) start(o order) {
 		}
 	}
 
-	m.lit &^= r.lanes
-	m.shine()
-	m.mute()
+	m.takeLight(r.lanes)
 	m.capture.begin(r)
 	r.state = ocst.StateBreak
 	m.then(breakTime, (*Module).startDrive)
+}
+
+// takeLight takes light and receivers away from lanes.
+func (m *Module) takeLight(lanes uint8) {
+	m.lit &^= lanes
+	m.shine()
+	m.mute()
 }
 
 // Times of a switch.
@@ -222,9 +227,23 @@ func (m *Module) startDrive() {
 	free := m.mayMove(r)
 	before := m.drives
 	r.drives = m.resolve(&r.states, &free)
+	if more := m.jumping(&r.drives); more != 0 {
+		// The new neighbours' heat takes an element of another lane to the end of its arm.
+		r.lanes |= more
+		r.lit |= more
+		m.takeLight(more)
+		m.then(breakTime, (*Module).startDrive)
+		return
+	}
 	r.drive = m.now
 	m.findLimits(r)
 	changed := r.states != m.states
+	for e, d := range r.drives {
+		if m.jumps(ocst.Element(e), d) {
+			_, _, loop := ocst.Element(e).IsLoop()
+			changed, r.loopMoves = true, r.loopMoves || loop
+		}
+	}
 	m.states = r.states
 	m.apply(&r.drives)
 	long := time.Duration(0)
