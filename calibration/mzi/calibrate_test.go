@@ -77,11 +77,20 @@ func TestCalibrate(t *testing.T) {
 		t.Fatal(err)
 	}
 	errs := tableErrors(t, r.Table, b.Truth())
+	var f figures
+	if err := f.operating(r.Table, b.Truth()); err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"S1 and S2", "loop network"} {
+		if p50, p95 := quantileOf(f.place[i], .5), quantileOf(f.place[i], .95); p50 > 0.002 || p95 > 0.005 {
+			t.Errorf("%s: states are off by %.2f mrad (median; p95 %.2f)", name, 1e3*p50, 1e3*p95)
+		}
+	}
 	t.Logf("phase error median %.2f mrad, p95 %.2f, worst %.2f", 1e3*quantileOf(errs, .5), 1e3*quantileOf(errs, .95), 1e3*slices.Max(errs))
-	if quantileOf(errs, .5) > 0.006 || slices.Max(errs) > 0.03 {
+	if quantileOf(errs, .5) > 0.003 || slices.Max(errs) > 0.02 {
 		t.Error("phases are not where they are")
 	}
-	if bare, done := leaks(r.Table, b.Truth()); done > -30 || bare < -25 {
+	if bare, done := leaks(r.Table, b.Truth()); done > -40 || bare < -25 {
 		t.Errorf("worst leak by phase errors: %.1f dB with compensation of couplings, %.1f without", done, bare)
 	}
 	if !r.Loaded || !r.Table.Verified.Pass || len(r.Fits) != ocst.Elements || len(r.Paths) != 24 || len(r.Loop) != 24 || len(r.Changes) != 48 {

@@ -2,130 +2,128 @@ package mzi
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"math"
 
 	"github.com/ocslab/ocslab/wire/cmis/ocst"
 )
 
-// loop measures the row of an element of the loop network: in as many scenes as it takes to
-// watch it while each of those around it is heated.
+// loop measures the row of an element of the loop network, by as many ways to it as it
+// takes: first what the heat of those adds that its light does not pass, all at once, then
+// of the others, one by one.
 func (c *coupler) loop(ctx context.Context, e ocst.Element) error {
 	c.tell(Progress{Step: "coupling", Done: int(e), Total: ocst.Elements, Detail: e.String()})
 	if !c.usable[e] {
 		return nil
 	}
-	left := map[ocst.Element]bool{}
-	for j := max(0, e-ocst.Reach); j < min(ocst.Elements, e+ocst.Reach+1); j++ {
-		if j != e && c.usable[j] {
-			left[j] = true
-		}
-	}
-	for len(left) > 0 {
-		// The scene in which most of those left can be done.
-		var best *scene
-		most := 0
-		scenes(e, c.usable, func(s *scene) bool {
-			n := 0
-			for j := range left {
-				if s.while(j) != nothing {
-					n++
+	left := c.around(e)
+	for _, free := range []bool{true, false} {
+		for _, w := range c.known.ways(e) {
+			var now, later []ocst.Element
+			for _, j := range left {
+				if !w.usable(c.usable) || w.fixed.has(j) || free && (w.passed|w.stray).has(j) {
+					later = append(later, j)
+				} else {
+					now = append(now, j)
 				}
 			}
-			if n > most {
-				best, most = s, n
+			if len(now) == 0 {
+				continue
 			}
-			return most < len(left)
-		})
-		if best == nil {
-			break
-		}
-		if err := c.scene(ctx, best, left); err != nil {
-			return err
+			left = later
+			if err := c.along(ctx, e, &w, now, free); err != nil {
+				return err
+			}
 		}
 	}
-	for j := max(0, e-ocst.Reach); j < min(ocst.Elements, e+ocst.Reach+1); j++ {
-		if left[j] {
-			c.unobserved(e, j, "in every setting the light of both meets again")
+	for _, j := range left {
+		c.unobserved(e, j, "it keeps stray light away, and must stay as it is")
+	}
+	return nil
+}
+
+// along measures what an element gains from others, in light that comes by a way.
+func (c *coupler) along(ctx context.Context, e ocst.Element, w *way, from []ocst.Element, free bool) error {
+	if err := c.Light(ctx, 1<<w.lane); err != nil {
+		return err
+	}
+	base := c.background
+	w.put(&base)
+	reads := couplingReads
+	if !free {
+		reads /= 2 // eight sums are taken of each pair
+	}
+	read := func() ([]ratio, error) {
+		p, err := c.powers(ctx, reads, loopOnly)
+		return []ratio{c.share(w.view, &p, reads)}, err
+	}
+	if free {
+		return c.design(ctx, []ocst.Element{e}, base, from, read)
+	}
+	for _, j := range from {
+		if err := c.pair(ctx, e, j, w, base, read); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// scene measures what the element of a scene gains from all those in left that the scene
-// allows, and takes them out of it.
-func (c *coupler) scene(ctx context.Context, s *scene, left map[ocst.Element]bool) error {
-	e := s.element
-	if err := c.Light(ctx, 1<<s.lane); err != nil {
-		return err
-	}
-	base := c.idle()
-	s.put(&base, c.usable)
+// pair measures what e gains from j, which the light passes: by where its states are, with two
+// drives of j with which it lets most of the light through. What comes to the receivers by
+// another way does not count there, for it is as much on either side of a state.
+func (c *coupler) pair(ctx context.Context, e, j ocst.Element, w *way, base settings, read func() ([]ratio, error)) error {
 	base[e] = hold(math.Pi / 2)
-	own, err := c.put(ctx, c.fits, c.g, &base)
-	if err != nil {
+	_, own, err := solve(c.fits, c.g, &base, Sweeps)
+	if err != nil && !errors.Is(err, ErrRange) {
 		return err
 	}
-	// What others heat shows from here on: the element itself is not held any more.
-	base[e] = fixed(own[e])
-	read := func(want *settings) (p Powers, own [ocst.Elements]float64, err error) {
-		if own, err = c.put(ctx, c.fits, c.g, want); err != nil {
-			return p, own, err
-		}
-		p, err = c.powers(ctx, couplingReads, loopOnly)
-		return p, own, err
+	cross, sure := w.states[j]
+	sure = sure && w.passed.has(j)
+	stray := strayPhase
+	if !sure {
+		stray /= 4 // only light that has leaked changes its way
 	}
-	var side [2]Powers
-	through, apart := 0.0, 0.0
-	for k, dither := range []float64{couplingDither, -couplingDither} {
-		want := base
-		want[e] = fixed(nudged(c.fits[e], own[e], dither))
-		var at [ocst.Elements]float64
-		if side[k], at, err = read(&want); err != nil {
-			return err
-		}
-		if k == 0 {
-			apart = at[e]
-		} else {
-			apart -= at[e]
-		}
-		through += s.throughput(&side[k]) / 2
+	phase0 := c.fits[j].Phase0 + heatFrom(c.g, int(j), &own)
+	low, high, ok := c.levels(j, func(own float64) bool { return !sure || passShare(phase0+own, cross) >= passLeast })
+	if !ok {
+		c.unobserved(e, j, "its heat cannot be changed enough with the light passing it")
+		return nil
 	}
-	before, own, err := read(&base)
-	if err != nil {
-		return err
-	}
-	for j := max(0, e-ocst.Reach); j < min(ocst.Elements, e+ocst.Reach+1); j++ {
-		how := s.while(j)
-		if !left[j] || how == nothing {
-			continue
+	o := operator{Session: c.Session, fits: c.fits, usable: c.usable, g: c.g, settle: couplingSettle}
+	var sum, heat, variance float64
+	for _, sign := range [...]float64{-1, 1} {
+		base[j] = fixed(low)
+		if sign > 0 {
+			base[j] = fixed(high)
 		}
-		delete(left, j)
-		d, ok := c.candidate(j, own[j], func(float64) float64 { return 1 })
-		if !ok {
-			c.unobserved(e, j, "its heat cannot be changed enough")
-			continue
-		}
-		want := base
-		want[j] = fixed(d)
-		heated, _, err := read(&want)
+		found, err := o.states(ctx, base, []ocst.Element{e}, read)
 		if err != nil {
 			return err
 		}
-		after, _, err := read(&base)
-		if err != nil {
-			return err
-		}
-		see := func(p *Powers) ratio { return c.watch(p, s, how, through, couplingReads) }
-		answer, ok := slopeOf(see(&side[0]), see(&side[1]), apart/2)
-		if !ok {
-			c.unobserved(e, j, fmt.Sprintf("the element does not answer at quadrature in light of lane %d", s.lane+1))
-			continue
-		}
-		hot := see(&heated)
-		change := answer.phase(hot) - (answer.phase(see(&before))+answer.phase(see(&after)))/2
-		c.keep(e, j, change, hot.sigma*math.Sqrt(1.5)/math.Abs(answer.swing), math.Abs(d)-math.Abs(own[j]))
-		before = after
+		sum += sign * (found[0].bar + found[0].cross) / 2
+		heat += sign * math.Abs(found[0].own[j])
+		variance += found[0].sigma * found[0].sigma
 	}
+	c.keep(e, j, sum+c.g[e][j]*heat, math.Sqrt(variance+4*stray*stray), heat)
 	return nil
+}
+
+// levels returns what an element is to gain from its own heaters so that its heat differs most
+// and light passes it.
+func (c *coupler) levels(j ocst.Element, pass func(own float64) bool) (low, high float64, ok bool) {
+	a, b := farthest(c.fits[j])
+	least, most := math.Inf(1), math.Inf(-1)
+	for k := range 121 {
+		d := b + (a-b)*(0.01+0.98*float64(k)/120)
+		if !pass(d) {
+			continue
+		}
+		if heat := math.Abs(d); heat < least {
+			low, least = d, heat
+		}
+		if heat := math.Abs(d); heat > most {
+			high, most = d, heat
+		}
+	}
+	return low, high, most-least >= couplingStep
 }

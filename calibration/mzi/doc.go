@@ -29,6 +29,16 @@
 // light can be led to one input of each element of columns 3 and 4. At last every element
 // is swept once more with all the light led to it.
 //
+// # Coupling and operating point
+//
+// What is measured of the loop network afterwards is measured by ways on which light does not
+// meet itself again before the sums that it is seen in, see [Session.Couple] and
+// [Session.Operate]. Elements around the one that is watched are heated in the patterns of a
+// two-level design. Where they are on its way, its states are looked for instead, as they are
+// in [Session.Operate]: the share of light is as much on either side of a state, whatever
+// comes to the receivers by other ways. What is known of a pair is weighed against what pairs
+// as far apart have.
+//
 // # What cannot be seen
 //
 // If the taps of fibres 1 and 2 of one lane are swapped, or two receivers behind one

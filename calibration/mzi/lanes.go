@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/ocslab/ocslab/wire/cmis"
@@ -31,16 +32,37 @@ type Calibrated struct {
 	Celsius float64                              // mean temperature of the case over the sweeps
 }
 
-// Err returns one error for each element that cannot be used, or nil.
+// Err says of each element that cannot be used why, and how many others could not be swept
+// because of that; nil if all can.
 func (c *Calibrated) Err() error {
-	var list []error
+	var list []string
+	behind := 0
 	for _, f := range c.Fits {
-		if f.Problem != "" {
-			list = append(list, fmt.Errorf("%v: %s", f.Element, f.Problem))
+		switch {
+		case f.Problem == "":
+		case strings.HasPrefix(f.Problem, notSwept):
+			behind++
+		default:
+			list = append(list, fmt.Sprintf("%v: %s", f.Element, f.Problem))
 		}
 	}
-	return errors.Join(list...)
+	switch {
+	case behind > 0 && len(list) > 0:
+		list = append(list, fmt.Sprintf("%d others behind could not be swept", behind))
+	case behind > 0:
+		for _, f := range c.Fits {
+			if f.Problem != "" {
+				return fmt.Errorf("%d elements were %s", behind, f.Problem)
+			}
+		}
+	case len(list) == 0:
+		return nil
+	}
+	return errors.New(strings.Join(list, "; "))
 }
+
+// notSwept begins the Problem of an element that another has kept from being swept.
+const notSwept = "not swept: "
 
 // biasVolts2 is V² at arm A of all elements that have nothing else to do in a sweep: about
 // what elements take on the mean in operation. So the case is about as warm as it will be,
@@ -82,7 +104,7 @@ func (s *Session) Sweep(ctx context.Context, scope SweepScope) (*Calibrated, err
 	if err := s.HeatAll(ctx, w.base); err != nil {
 		return nil, err
 	}
-	if err := s.soak(ctx, scope.Soak); err != nil {
+	if err := s.soak(ctx, scope.Soak, calm); err != nil {
 		return nil, err
 	}
 	var err error
@@ -159,19 +181,33 @@ func (w *swept) finish() {
 	w.out.Celsius /= max(n, 1)
 }
 
-// soak waits until the temperature of the case changes by no more than its unit in a second.
-func (s *Session) soak(ctx context.Context, most time.Duration) error {
+// How much the temperature of the case may change in a second, K: for sweeps, each of which
+// takes a fraction of one, and for what must be right in the end.
+const (
+	calm  = 0.02
+	still = 1.5 / 256
+)
+
+// soak waits until the temperature of the case changes by no more than so much in a second.
+func (s *Session) soak(ctx context.Context, most time.Duration, rate float64) error {
 	if most == 0 {
 		most = 20 * time.Second
 	}
-	const interval = time.Second
+	interval := time.Second
+	if rate > still {
+		interval /= 2 // its unit is small enough to see it
+	}
 	for last := math.NaN(); most >= interval; most -= interval {
-		s.tell(Progress{Step: "soak", Detail: fmt.Sprintf("%.2f °C", last)})
+		detail := ""
+		if last == last {
+			detail = fmt.Sprintf("%.2f °C", last)
+		}
+		s.tell(Progress{Step: "soak", Detail: detail})
 		now, err := s.Temperature(ctx)
 		if err != nil {
 			return err
 		}
-		if math.Abs(now-last) < 1.5/256 {
+		if math.Abs(now-last) <= rate*interval.Seconds() {
 			return nil
 		}
 		last = now
@@ -212,7 +248,7 @@ func (w *swept) lane(ctx context.Context, lane int, both bool) error {
 		return err
 	}
 	if w.out.Fits[s1].Problem != "" {
-		w.out.Fits[ocst.S2(lane)].problem("not swept: %v cannot be used", s1)
+		w.out.Fits[ocst.S2(lane)].problem(notSwept+"%v cannot be used", s1)
 		return nil
 	}
 	if err := w.Heat(ctx, s1, w.out.Fits[s1].Fit.Bar); err != nil {

@@ -101,6 +101,9 @@ func (s *Session) load(ctx context.Context, t *ocst.Table) error {
 		return fmt.Errorf("load table: %w%s", ErrRefused, faultOf(reply))
 	}
 	kept, err := readPages(ctx, s.cfg.Memory)
+	if err != nil { // once more: it would be a pity about the table
+		kept, err = readPages(ctx, s.cfg.Memory)
+	}
 	if err != nil {
 		return fmt.Errorf("load table: the module has taken it, but it could not be read back: %w", err)
 	}

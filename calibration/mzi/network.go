@@ -2,6 +2,7 @@ package mzi
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 
@@ -36,16 +37,12 @@ const halves = 2
 // network is what is known of the loop network so far.
 type network struct {
 	*swept
+	receivers
 	fits [ocst.Elements]ocst.Fit
-	// weight of the receivers, so that a pair shows what enters its element.
-	weight [ocst.Lanes]float64
-	// pair is the weight of the second pair that an element of column 3 leads to.
-	pair [halves][2]float64
 	rng  *rand.Rand
 }
 
-// network sweeps the loop network.
-func (w *swept) network(ctx context.Context) error {
+func newNetwork(w *swept) *network {
 	n := &network{swept: w, rng: rand.New(rand.NewPCG(1, 2))}
 	for i := range n.weight {
 		n.weight[i] = 1
@@ -53,6 +50,12 @@ func (w *swept) network(ctx context.Context) error {
 	for h := range n.pair {
 		n.pair[h] = [2]float64{1, 1}
 	}
+	return n
+}
+
+// network sweeps the loop network.
+func (w *swept) network(ctx context.Context) error {
+	n := newNetwork(w)
 	for lane := 0; lane < ocst.Lanes; lane += 2 {
 		s1 := ocst.S1(lane)
 		if p := w.out.Fits[s1].Problem; p != "" {
@@ -61,13 +64,34 @@ func (w *swept) network(ctx context.Context) error {
 		}
 	}
 	for _, step := range [...]func(context.Context) (bool, error){
-		n.receivers, n.pairs, n.column2, n.column1, n.column0, n.column3, n.column4,
+		n.compare, n.pairs, n.column2, n.column1, n.column0, n.column3, n.column4,
 	} {
 		if ok, err := step(ctx); err != nil || !ok {
 			return err
 		}
 	}
+	n.known = &n.receivers
 	return n.again(ctx)
+}
+
+// compareReceivers finds out what the losses behind the loop network are, if the sweeps have
+// not yet: by what its last elements move. fits are those of S1, which lead light into it.
+func (s *Session) compareReceivers(ctx context.Context, fits *[ocst.Elements]ocst.Fit, usable *[ocst.Elements]bool) error {
+	if s.known != nil {
+		return nil
+	}
+	w := &swept{Session: s, out: &Calibrated{}, base: middling}
+	n := newNetwork(w)
+	if usable[ocst.S1(0)] { // all light is of lane 1 here
+		w.out.Fits[ocst.S1(0)].Fit = fits[ocst.S1(0)]
+		for _, step := range [...]func(context.Context) (bool, error){n.compare, n.pairs} {
+			if ok, err := step(ctx); err != nil || !ok {
+				return errors.Join(err, w.out.Err())
+			}
+		}
+	}
+	s.known = &n.receivers
+	return nil
 }
 
 // giveUp says of all loop elements that have no fit why.
@@ -75,22 +99,9 @@ func (n *network) giveUp(format string, args ...any) {
 	for column := range ocst.Columns {
 		for row := range ocst.Rows {
 			f := &n.out.Fits[ocst.Loop(column, row)]
-			f.problem("not swept: "+format, args...)
+			f.problem(notSwept+format, args...)
 		}
 	}
-}
-
-// entering is the group that shows what enters element k of column 4, with a weight.
-func (n *network) entering(k int, weight float64) group {
-	return group{
-		{ocst.PDRxLoop, 2 * k, weight * n.weight[2*k]},
-		{ocst.PDRxLoop, 2*k + 1, weight * n.weight[2*k+1]},
-	}
-}
-
-// behind is the group that shows what enters element m of column 3, of a half.
-func (n *network) behind(half, m int) group {
-	return append(n.entering(2*m, 1), n.entering(2*m+1, n.pair[half][m])...)
 }
 
 // light lights one lane into the loop, and sets elements; the others have their bias.
@@ -109,8 +120,17 @@ func (n *network) light(ctx context.Context, lane int, set map[ocst.Element]ocst
 	return n.Wait(ctx, settle)
 }
 
-// known returns the drive of an element in a state.
-func (n *network) known(e ocst.Element, cross bool) ocst.Drive {
+// drives returns those of elements in their states.
+func (n *network) drives(set states) map[ocst.Element]ocst.Drive {
+	drives := map[ocst.Element]ocst.Drive{}
+	for e, cross := range set {
+		drives[e] = n.drive(e, cross)
+	}
+	return drives
+}
+
+// drive returns that of an element in a state.
+func (n *network) drive(e ocst.Element, cross bool) ocst.Drive {
 	if cross {
 		return n.fits[e].Cross
 	}
@@ -175,8 +195,8 @@ func tries() [3]ocst.Drive {
 	return [3]ocst.Drive{ocst.DriveOf(third, true), 0, ocst.DriveOf(third, false)}
 }
 
-// receivers compares the two receivers of each last element.
-func (n *network) receivers(ctx context.Context) (bool, error) {
+// compare compares the two receivers of each last element.
+func (n *network) compare(ctx context.Context) (bool, error) {
 	for k := range ocst.Rows {
 		e := ocst.Loop(4, k)
 		v := view{which: loopOnly, bar: group{{ocst.PDRxLoop, 2 * k, 1}}, cross: group{{ocst.PDRxLoop, 2*k + 1, 1}}}
@@ -286,104 +306,35 @@ func (n *network) column2(ctx context.Context) (bool, error) {
 func (n *network) column1(ctx context.Context) (bool, error) {
 	for row := range ocst.Rows {
 		half, input := row/2, row%2
-		way := n.fork(half, input)
-		lane := 4 * input
+		w := n.through(row, 0)
 		var settings []map[ocst.Element]ocst.Drive
 		for _, first := range tries() {
-			set := map[ocst.Element]ocst.Drive{ocst.Loop(0, lane/2): first}
-			for e, d := range way {
-				set[e] = d
+			set := map[ocst.Element]ocst.Drive{ocst.Loop(0, 2*input): first}
+			for quarter := range 2 {
+				e := ocst.Loop(2, 2*half+quarter)
+				set[e] = n.drive(e, w.states[e])
 			}
 			settings = append(settings, set)
 		}
-		v := view{lane: lane, which: loopOnly, bar: n.behind(half, 0), cross: n.behind(half, 1)}
-		if ok, err := n.coarse(ctx, ocst.Loop(1, row), v, settings...); err != nil || !ok {
+		if ok, err := n.coarse(ctx, ocst.Loop(1, row), w.view, settings...); err != nil || !ok {
 			return ok, err
 		}
 	}
 	return true, nil
 }
 
-// fork sets column 2 of a half so that light which it gets at an input comes out at element
-// 0 of column 3 when it took the upper way, at element 1 when it took the lower.
-func (n *network) fork(half, input int) map[ocst.Element]ocst.Drive {
-	upper, lower := ocst.Loop(2, 2*half), ocst.Loop(2, 2*half+1)
-	return map[ocst.Element]ocst.Drive{
-		upper: n.known(upper, input != 0),
-		lower: n.known(lower, input != 1),
-	}
-}
+func (n *network) column0(ctx context.Context) (bool, error) { return n.column(ctx, 0) }
+func (n *network) column3(ctx context.Context) (bool, error) { return n.column(ctx, 3) }
+func (n *network) column4(ctx context.Context) (bool, error) { return n.column(ctx, 4) }
 
-// to sets a half so that light at one of its four inputs takes the upper way (quarter 0) or
-// the lower, and comes out at element m of column 3. The other way leads to that element too
-// if hide is set, and to the other if it is not.
-func (n *network) to(set map[ocst.Element]ocst.Drive, half, input, quarter, m int, hide bool) {
-	first := ocst.Loop(1, 2*half+input/2)
-	set[first] = n.known(first, input%2 != quarter)
-	for q := range 2 {
-		e := ocst.Loop(2, 2*half+q)
-		out := m
-		if q != quarter && !hide {
-			out = 1 - m
-		}
-		set[e] = n.known(e, input/2 != out)
-	}
-}
-
-func (n *network) column0(ctx context.Context) (bool, error) {
+// column sweeps one to which light can be led by now.
+func (n *network) column(ctx context.Context, column int) (bool, error) {
 	for row := range ocst.Rows {
-		set, v := n.split(row)
-		if ok, err := n.coarse(ctx, ocst.Loop(0, row), v, set); err != nil || !ok {
+		e := ocst.Loop(column, row)
+		w := n.ways(e)[0]
+		if ok, err := n.coarse(ctx, e, w.view, n.drives(w.states)); err != nil || !ok {
 			return ok, err
 		}
 	}
 	return true, nil
-}
-
-// split is where element row of column 0 is seen: the upper half leads to the first four
-// receivers, the lower half to the others.
-func (n *network) split(row int) (map[ocst.Element]ocst.Drive, view) {
-	set := map[ocst.Element]ocst.Drive{}
-	n.to(set, 0, row, 0, 0, true)
-	n.to(set, 1, row, 0, 1, true)
-	return set, view{lane: 2 * row, which: loopOnly, bar: n.behind(0, 0), cross: n.behind(1, 1)}
-}
-
-func (n *network) column3(ctx context.Context) (bool, error) {
-	for row := range ocst.Rows {
-		set, v := n.ahead(row)
-		if ok, err := n.coarse(ctx, ocst.Loop(3, row), v, set); err != nil || !ok {
-			return ok, err
-		}
-	}
-	return true, nil
-}
-
-// ahead leads lane 1 to input 0 of element row of column 3, and what leaks elsewhere past
-// its receivers.
-func (n *network) ahead(row int) (map[ocst.Element]ocst.Drive, view) {
-	half, m := row/2, row%2
-	set := map[ocst.Element]ocst.Drive{ocst.Loop(0, 0): n.known(ocst.Loop(0, 0), half != 0)}
-	n.to(set, half, 0, 0, m, false)
-	n.to(set, 1-half, 0, 0, 1-m, true)
-	return set, view{which: loopOnly, bar: n.entering(2*m, 1), cross: n.entering(2*m+1, 1)}
-}
-
-func (n *network) column4(ctx context.Context) (bool, error) {
-	for row := range ocst.Rows {
-		set, v := n.last(row)
-		if ok, err := n.coarse(ctx, ocst.Loop(4, row), v, set); err != nil || !ok {
-			return ok, err
-		}
-	}
-	return true, nil
-}
-
-// last leads lane 1 through the upper half to element row of column 4.
-func (n *network) last(row int) (map[ocst.Element]ocst.Drive, view) {
-	m, out := row/2, row%2
-	set, _ := n.ahead(m)
-	e := ocst.Loop(3, m)
-	set[e] = n.known(e, out != 0)
-	return set, view{which: loopOnly, bar: group{{ocst.PDRxLoop, 2 * row, 1}}, cross: group{{ocst.PDRxLoop, 2*row + 1, 1}}}
 }

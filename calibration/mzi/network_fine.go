@@ -21,20 +21,8 @@ func (n *network) again(ctx context.Context) error {
 
 func (n *network) fine(ctx context.Context, column, row int) error {
 	e := ocst.Loop(column, row)
-	var set map[ocst.Element]ocst.Drive
-	var v view
-	switch column {
-	case 0:
-		set, v = n.split(row)
-	case 1:
-		set, v = n.through(row)
-	case 2:
-		set, v = n.middle(row, 0)
-	case 3:
-		set, v = n.ahead(row)
-	case 4:
-		set, v = n.last(row)
-	}
+	w := n.ways(e)[0]
+	v, set := w.view, n.drives(w.states)
 	if err := n.light(ctx, v.lane, set); err != nil {
 		return err
 	}
@@ -55,27 +43,6 @@ func (n *network) fine(ctx context.Context, column, row int) error {
 	return nil
 }
 
-// through leads light to input 0 of element row of column 1.
-func (n *network) through(row int) (map[ocst.Element]ocst.Drive, view) {
-	half, input := row/2, row%2
-	lane := 4 * input
-	set := n.fork(half, input)
-	first := ocst.Loop(0, lane/2)
-	set[first] = n.known(first, half != 0)
-	n.to(set, 1-half, 2*input, 0, 0, true)
-	return set, view{lane: lane, which: loopOnly, bar: n.behind(half, 0), cross: n.behind(half, 1)}
-}
-
-// middle leads lane 1 to input 0 of element row of column 2, and what leaks elsewhere to
-// element hide of column 3.
-func (n *network) middle(row, hide int) (map[ocst.Element]ocst.Drive, view) {
-	half, quarter := row/2, row%2
-	set := map[ocst.Element]ocst.Drive{ocst.Loop(0, 0): n.known(ocst.Loop(0, 0), half != 0)}
-	n.to(set, half, 0, quarter, hide, true)
-	n.to(set, 1-half, 0, 0, hide, true)
-	return set, view{which: loopOnly, bar: n.behind(half, 0), cross: n.behind(half, 1)}
-}
-
 // extinctions measures the extinction ratios of a loop element that has been swept.
 func (n *network) extinctions(ctx context.Context, f *SweepFit, column, row int, v view) error {
 	for _, cross := range [...]bool{false, true} {
@@ -94,8 +61,7 @@ func (n *network) extinctions(ctx context.Context, f *SweepFit, column, row int,
 			if cross {
 				hide = 1
 			}
-			set, _ := n.middle(row, hide)
-			if err = n.light(ctx, v.lane, set); err == nil {
+			if err = n.light(ctx, v.lane, n.drives(n.middle(row, 0, hide).states)); err == nil {
 				er, err = n.ratioAt(ctx, f.Element, d, bright, dark, loopOnly)
 			}
 		default:
@@ -140,7 +106,7 @@ func (n *network) toggled(ctx context.Context, e ocst.Element, d ocst.Drive, cro
 		if away == 1 {
 			to = 1 - out
 		}
-		if err := n.Heat(ctx, behind, n.known(behind, input != to)); err != nil {
+		if err := n.Heat(ctx, behind, n.drive(behind, input != to)); err != nil {
 			return 0, err
 		}
 		if err := n.Wait(ctx, 2*settle); err != nil {
@@ -151,7 +117,7 @@ func (n *network) toggled(ctx context.Context, e ocst.Element, d ocst.Drive, cro
 			return 0, err
 		}
 	}
-	if err := n.Heat(ctx, behind, n.known(behind, input != out)); err != nil {
+	if err := n.Heat(ctx, behind, n.drive(behind, input != out)); err != nil {
 		return 0, err
 	}
 	light := dark.of(&seen[0]) - dark.of(&seen[1])

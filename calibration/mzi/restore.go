@@ -25,38 +25,64 @@ func (c *calibration) restore(ctx context.Context) error {
 	}
 	cfg := c.cfg
 	cfg.AllowDark = true // what is lit was lit by us
-	err := c.revive(fresh)
-	var s *Session
-	if err == nil {
-		s, err = Begin(fresh, cfg)
+	s, err := c.again(fresh, cfg)
+	if errors.Is(err, ErrSession) {
+		// It is ours, whose end the module has not heard.
+		ours := &Session{cfg: cfg, serial: c.report.Serial, open: true}
+		if err = ours.End(fresh); err == nil {
+			s, err = c.again(fresh, cfg)
+		}
 	}
 	if err == nil {
 		err = errors.Join(s.load(fresh, back), s.End(fresh))
 	}
 	if err != nil {
-		return fmt.Errorf("the old table could not be loaded again, the module uses one that expires in %v: %w", trialExpiry, err)
+		return fmt.Errorf("the old table could not be loaded again, the module uses %s: %w", c.inUse(fresh), err)
 	}
 	return note
 }
 
-// revive resets a module that a switch has left in state Fault: it starts no session there.
+// again begins a session with a module that may have to be revived before.
+func (c *calibration) again(ctx context.Context, cfg Config) (*Session, error) {
+	if err := c.revive(ctx); err != nil {
+		return nil, err
+	}
+	return Begin(ctx, cfg)
+}
+
+// inUse names the table that the module has by now.
+func (c *calibration) inUse(ctx context.Context) string {
+	t, err := ReadTable(ctx, c.cfg.Memory)
+	switch {
+	case err != nil:
+		return "one that could not be read"
+	case c.old != nil && t.Version == c.old.Version:
+		return "it all the same"
+	}
+	return fmt.Sprintf("version %d, which has passed and expires %s", t.Version, t.Expires.Format(time.RFC3339))
+}
+
+// revive has a module ready for a session: it starts none while it warms up, nor in state
+// Fault, in which a switch may have left it; it is reset then.
 func (c *calibration) revive(ctx context.Context) error {
 	s := &Session{cfg: c.cfg, serial: c.report.Serial}
 	lanes, err := s.laneStatus(ctx)
-	if err != nil || lanes.State != ocst.StateFault {
+	if err != nil || lanes.State == ocst.StateCal {
 		return err
 	}
-	control := cmis.Address{Offset: cmis.RegGlobalControl}
-	var b [1]byte
-	if err := s.read(ctx, control, b[:]); err != nil {
-		return err
-	}
-	b[0] |= byte(cmis.SoftwareReset)
-	if err := s.write(ctx, control, b[:]); err != nil {
-		return err
-	}
-	if err := s.cfg.Sleep(ctx, pollInterval); err != nil {
-		return err
+	if lanes.State == ocst.StateFault {
+		control := cmis.Address{Offset: cmis.RegGlobalControl}
+		var b [1]byte
+		if err := s.read(ctx, control, b[:]); err != nil {
+			return err
+		}
+		b[0] |= byte(cmis.SoftwareReset)
+		if err := s.write(ctx, control, b[:]); err != nil {
+			return err
+		}
+		if err := s.cfg.Sleep(ctx, pollInterval); err != nil {
+			return err
+		}
 	}
 	return s.ready(ctx)
 }

@@ -30,7 +30,8 @@ const trialExpiry = 10 * time.Minute
 // any error, and when the context has ended, the module is dark and has the table that it
 // had. A module that cannot be reached any more leaves its session by itself after
 // [ocst.CalTimeout], dark; one that is lost between two changes of path keeps the path that
-// it is on, and the trial table.
+// it is on, without traffic, and the trial table: modules look at the expiry of a table when
+// they load it and when they start.
 func Calibrate(ctx context.Context, cfg Config, opt Options) (*Report, error) {
 	c, err := newCalibration(cfg, opt)
 	if err != nil {
@@ -93,8 +94,11 @@ func newCalibration(cfg Config, opt Options) (*calibration, error) {
 		wait = sleep
 	}
 	c.cfg.Sleep = func(ctx context.Context, d time.Duration) error {
-		c.report.WaitSeconds += d.Seconds()
-		return wait(ctx, d)
+		err := wait(ctx, d)
+		if err == nil {
+			c.report.WaitSeconds += d.Seconds()
+		}
+		return err
 	}
 	return c, nil
 }
@@ -113,7 +117,11 @@ func (c *calibration) session(ctx context.Context, do func(s *Session) error) (e
 		c.report.Writes += writes
 	}()
 	c.report.Serial = s.Serial()
-	return do(s)
+	if err = do(s); err != nil && s.lost(ctx) {
+		c.report.Fits = nil
+		return fmt.Errorf("session of module %s: %w: what was measured since means nothing", s.Serial(), ErrLost)
+	}
+	return err
 }
 
 func (c *calibration) run(ctx context.Context) error {
@@ -184,7 +192,7 @@ func (c *calibration) measure(ctx context.Context, s *Session) error {
 		if err := s.HeatAll(ctx, middling); err != nil {
 			return err
 		}
-		if err := s.soak(ctx, c.opt.Soak); err != nil {
+		if err := s.soak(ctx, c.opt.Soak, still); err != nil {
 			return err
 		}
 		if _, err := s.DarkReadings(ctx); err != nil {
@@ -276,7 +284,7 @@ func (c *calibration) sweep(ctx context.Context, s *Session) error {
 		if err := s.HeatAll(ctx, middling); err != nil {
 			return err
 		}
-		if err := s.soak(ctx, c.opt.Soak); err != nil {
+		if err := s.soak(ctx, c.opt.Soak, still); err != nil {
 			return err
 		}
 		var err error

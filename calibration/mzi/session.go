@@ -9,9 +9,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/wire/cmis"
 	"github.com/ocslab/ocslab/wire/cmis/ocst"
 )
+
+// ErrLost is a module that has left its session by itself: it was restarted, or somebody else
+// has ended the session. It matches [ocs.ErrDenied].
+var ErrLost = fmt.Errorf("%w: the module has left the calibration", ocs.ErrDenied)
 
 // Config of a session.
 type Config struct {
@@ -36,6 +41,10 @@ type Progress struct {
 // ErrInUse is a module that carries light and must not be darkened.
 var ErrInUse = errors.New("module carries light")
 
+// ErrSession is a module in a calibration session of somebody else, or one that its host has
+// left just now. It matches [ocs.ErrDenied].
+var ErrSession = fmt.Errorf("%w: another calibration is under way", ocs.ErrDenied)
+
 // Powers are optical powers in µW, by photodiode array and lane.
 type Powers [ocst.Photodiodes][ocst.Lanes]float64
 
@@ -49,6 +58,7 @@ type Session struct {
 	codes  [2][ocst.Elements]uint16 // of arms A and B, as the module has them
 	dark   Powers                   // what the photodiodes give in the dark
 	floor  Powers                   // standard deviation of one reading in the dark
+	known  *receivers               // how they compare, once that was measured
 	idle   time.Duration            // since the module was last touched on the pages that keep the session
 	reads  int
 	writes int
@@ -87,7 +97,9 @@ func Begin(ctx context.Context, cfg Config) (*Session, error) {
 		return nil, fmt.Errorf("password of module %s: %w", s.serial, err)
 	}
 	s.open = true // from here on the module may be in State Cal
-	if err := s.enter(ctx); err != nil {
+	if err := s.enter(ctx); errors.Is(err, ErrSession) {
+		return nil, err // to end the session that is open is not for us
+	} else if err != nil {
 		// ctx may be what failed, and the module must not stay as it is.
 		_ = s.End(context.WithoutCancel(ctx))
 		return nil, err
@@ -136,7 +148,12 @@ func (s *Session) identify(ctx context.Context) error {
 }
 
 func (s *Session) enter(ctx context.Context) error {
-	if err := s.calibrate(ctx, 1); err != nil {
+	err := s.calibrate(ctx, 1)
+	var refused *cmis.CDBError
+	if errors.As(err, &refused) && len(refused.Reply) == 1 && ocst.Fault(refused.Reply[0]) == ocst.FaultBusy {
+		return fmt.Errorf("state cal of module %s: %w; if nobody is at work, the module leaves the session within %v", s.serial, ErrSession, ocst.CalTimeout)
+	}
+	if err != nil {
 		return fmt.Errorf("state cal of module %s: %w", s.serial, err)
 	}
 	for waited := time.Duration(0); ; waited += pollInterval {
@@ -184,6 +201,20 @@ func (s *Session) End(ctx context.Context) error {
 		return nil
 	}
 	return fmt.Errorf("end of the calibration session with module %s: %w", s.serial, errors.Join(dark, err))
+}
+
+// lost reports whether the module has left the session without being told to, other than by a
+// fault. Heaters read 0 then and draw no current, which looks as if they were all open.
+func (s *Session) lost(ctx context.Context) bool {
+	state, err := s.State(ctx)
+	if err != nil || state == ocst.StateFault {
+		return false
+	}
+	var laser [1]byte
+	if err := s.read(ctx, heaters(0, ocst.RegLaser), laser[:]); err != nil {
+		return false
+	}
+	return state != ocst.StateCal || laser[0] == 0
 }
 
 // Serial is the serial number of the module.
@@ -318,40 +349,68 @@ const (
 	loopOnly         // received from the loop, and launched: in one transaction
 )
 
+// batch is how many reads are asked for at once, where the way to the module allows that.
+const batch = 64
+
 // readings reads photodiodes n times and returns the mean in µW, as it is.
 func (s *Session) readings(ctx context.Context, n int, which arrays) (Powers, error) {
-	var p Powers
-	n = max(n, 1)
-	var buf [128]byte
-	take := func(array int, b []byte) {
-		for lane := range ocst.Lanes {
-			p[array][lane] += float64(binary.BigEndian.Uint16(b[2*lane:])) * countPower / float64(n)
-		}
+	spans := [...]struct {
+		at            cmis.Address
+		array, arrays int
+	}{
+		{ocst.At(ocst.RegOut1), ocst.PDOut1, 1},
+		{cmis.Address{Page: ocst.PageMonitors, Offset: ocst.RegOut2}, ocst.PDOut2, ocst.Photodiodes - 1},
+		{cmis.Address{Page: ocst.PageMonitors, Offset: ocst.RegRxLoop}, ocst.PDRxLoop, 2},
 	}
-	for range n {
-		if which == loopOnly {
-			b := buf[:32]
-			if err := s.read(ctx, cmis.Address{Page: ocst.PageMonitors, Offset: ocst.RegRxLoop}, b); err != nil {
-				return p, fmt.Errorf("powers of module %s: %w", s.serial, err)
+	wanted := spans[:2]
+	if which == loopOnly {
+		wanted = spans[2:]
+	}
+	const size = 2 * ocst.Lanes // bytes of an array
+	n = max(n, 1)
+	var p Powers
+	var buf [batch][128]byte
+	var reads [batch]cmis.ReadRequest
+	for left := n * len(wanted); left > 0; {
+		list := reads[:min(left, batch)] // batch is even, so that a reading is not torn
+		for i := range list {
+			span := wanted[i%len(wanted)]
+			list[i] = cmis.ReadRequest{At: span.at, Data: buf[i][:size*span.arrays]}
+		}
+		if err := s.readEach(ctx, list); err != nil {
+			return p, fmt.Errorf("powers of module %s: %w", s.serial, err)
+		}
+		for i, r := range list {
+			for k := range wanted[i%len(wanted)].arrays {
+				for lane := range ocst.Lanes {
+					p[wanted[i%len(wanted)].array+k][lane] += float64(binary.BigEndian.Uint16(r.Data[size*k+2*lane:])) * countPower / float64(n)
+				}
 			}
-			take(ocst.PDRxLoop, b)
-			take(ocst.PDLaunched, b[16:])
-			continue
 		}
-		b := buf[:16]
-		if err := s.read(ctx, ocst.At(ocst.RegOut1), b); err != nil {
-			return p, fmt.Errorf("powers of module %s: %w", s.serial, err)
-		}
-		take(ocst.PDOut1, b)
-		b = buf[:16*(ocst.Photodiodes-1)]
-		if err := s.read(ctx, cmis.Address{Page: ocst.PageMonitors, Offset: ocst.RegOut2}, b); err != nil {
-			return p, fmt.Errorf("powers of module %s: %w", s.serial, err)
-		}
-		for array := ocst.PDOut2; array < ocst.Photodiodes; array++ {
-			take(array, b[16*(array-1):])
-		}
+		left -= len(list)
 	}
 	return p, nil
+}
+
+// readEach reads, all at once where the way to the module allows that.
+func (s *Session) readEach(ctx context.Context, list []cmis.ReadRequest) error {
+	together, ok := s.cfg.Memory.(cmis.BatchReader)
+	if !ok {
+		for _, r := range list {
+			if err := s.read(ctx, r.At, r.Data); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for _, r := range list {
+		s.reads++
+		s.touch(r.At)
+	}
+	return together.ReadEach(ctx, list)
 }
 
 func (s *Session) read(ctx context.Context, a cmis.Address, buf []byte) error {

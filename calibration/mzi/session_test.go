@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ocslab/ocslab/calibration/mzi"
+	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/wire/cmis"
 	"github.com/ocslab/ocslab/wire/cmis/ocst"
 )
@@ -46,6 +47,41 @@ func state(t testing.TB, m cmis.Memory) ocst.LaneStatus {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// Ensure that two calibrations do not work on one module: the second is refused, by name, and
+// leaves the session of the first alone.
+func TestBegin_session(t *testing.T) {
+	t.Parallel()
+	b := newRig(1)
+	first, err := mzi.Begin(t.Context(), b.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Light(t.Context(), 0x10); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mzi.Begin(t.Context(), b.cfg); !errors.Is(err, mzi.ErrSession) || !errors.Is(err, ocs.ErrDenied) {
+		t.Errorf("a second session: %v", err)
+	}
+	p, err := first.Powers(t.Context(), 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lit := p[ocst.PDLaunched][4]; lit < 1000 {
+		t.Errorf("the second one has put out the light of the first: %v µW", lit)
+	}
+	if err := first.End(t.Context()); err != nil {
+		t.Error(err)
+	}
+	b.clock.Advance(time.Second) // the heaters go where the table wants them
+	second, err := mzi.Begin(t.Context(), b.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.End(t.Context()); err != nil {
+		t.Error(err)
+	}
 }
 
 // Ensure that a module that carries light is not darkened unless that is allowed.
@@ -212,5 +248,32 @@ func TestSession_dark(t *testing.T) {
 				t.Errorf("array %d, lane %d: %.2f µW in the dark", array, lane+1, y)
 			}
 		}
+	}
+}
+
+// Ensure that a module which is restarted in the middle of a calibration is what is told, and
+// not that all of its heaters are open, as they seem to be outside of a session.
+func TestCalibrate_lost(t *testing.T) {
+	t.Parallel()
+	b := newRig(1)
+	waits := 0
+	b.later = func() {
+		if waits++; waits != 100 {
+			return
+		}
+		if err := b.module.Write(t.Context(), cmis.Address{Offset: 26}, []byte{byte(cmis.SoftwareReset)}); err != nil {
+			t.Error(err)
+		}
+		b.clock.Advance(5 * time.Second)
+	}
+	r, err := mzi.Calibrate(t.Context(), b.cfg, mzi.Options{Scope: mzi.Sweep})
+	if !errors.Is(err, mzi.ErrLost) || strings.Contains(err.Error(), "open") {
+		t.Errorf("after %d waits: error is %v, want one that matches ErrLost", waits, err)
+	}
+	if len(r.Fits) != 0 {
+		t.Errorf("it reports %d fits of a module that was not in the session", len(r.Fits))
+	}
+	if s := state(t, b.module).State; s != ocst.StateReady {
+		t.Errorf("the module is left in state %v", s)
 	}
 }

@@ -6,32 +6,21 @@ import (
 	"github.com/ocslab/ocslab/wire/cmis/ocst"
 )
 
-// ratio is the share of light at the output of the bar state, and its standard deviation.
+// ratio is a share of light, and its standard deviation.
 type ratio struct{ r, sigma float64 }
 
-// split returns the share of bar in bar + cross, each a sum of photodiodes, of the mean of n
-// readings.
-func (s *Session) split(p *Powers, bar, cross []photodiode, n int) ratio {
-	var sum, variance [2]float64
-	for i, list := range [][]photodiode{bar, cross} {
-		for _, pd := range list {
-			y, floor := p[pd.array][pd.lane], s.floor[pd.array][pd.lane]
-			sum[i] += y
-			variance[i] += (floor*floor + readingNoise*readingNoise*y*y) / float64(n)
-		}
-	}
-	total := sum[0] + sum[1]
+// share is that of light at the bar output of a view, of the mean of n readings.
+func (s *Session) share(v view, p *Powers, n int) ratio {
+	y := [2]float64{v.bar.of(p), v.cross.of(p)}
+	variance := [2]float64{s.variance(v.bar, p, n), s.variance(v.cross, p, n)}
+	total := y[0] + y[1]
 	if !(total > leastLight) {
 		return ratio{math.NaN(), math.Inf(1)}
 	}
-	return ratio{sum[0] / total, math.Sqrt(sum[1]*sum[1]*variance[0]+sum[0]*sum[0]*variance[1]) / (total * total)}
+	return ratio{y[0] / total, math.Sqrt(y[1]*y[1]*variance[0]+y[0]*y[0]*variance[1]) / (total * total)}
 }
 
-const (
-	// readingNoise is the noise of a reading relative to it, for the estimates of accuracy.
-	readingNoise = 0.003
-	leastLight   = 10 // µW below which no ratio is taken
-)
+const leastLight = 10 // µW below which no share is taken
 
 // slope tells phase from ratio near quadrature: what was read a known phase to either side.
 type slope struct{ middle, swing float64 }
@@ -49,12 +38,12 @@ func (s slope) phase(r ratio) float64 {
 	return math.Asin(min(max((r.r-s.middle)/s.swing, -1), 1))
 }
 
-// tapsOf are the photodiodes at the bar and cross outputs of S1 or S2 of a lane.
-func tapsOf(e ocst.Element) (bar, cross []photodiode) {
+// tapsOf is where S1 or S2 of a lane is seen, if all lanes are lit.
+func tapsOf(e ocst.Element) view {
+	lane := int(e) % ocst.Lanes
+	out1, out2 := group{{ocst.PDOut1, lane, 1}}, group{{ocst.PDOut2, lane, 1}}
 	if e < ocst.Lanes {
-		lane := int(e)
-		return []photodiode{{ocst.PDOut1, lane}, {ocst.PDOut2, lane}}, []photodiode{{ocst.PDLoopTap, lane}}
+		return view{lane: lane, bar: append(out1, out2...), cross: group{{ocst.PDLoopTap, lane, 1}}}
 	}
-	lane := int(e) - ocst.Lanes
-	return []photodiode{{ocst.PDOut1, lane}}, []photodiode{{ocst.PDOut2, lane}}
+	return view{lane: lane, bar: out1, cross: out2}
 }

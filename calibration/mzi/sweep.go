@@ -10,9 +10,10 @@ import (
 )
 
 const (
-	// settle is the time between a change of a heater and a reading: four time constants
-	// of the substrate, which has 5 % of the phase.
-	settle = 4 * time.Millisecond
+	// settle is the time between a step of a sweep and a reading: two and a half time
+	// constants of the substrate, which has 5 % of the phase. What it lags behind then is half
+	// a milliradian, and the same in all of a sweep.
+	settle = 2500 * time.Microsecond
 	// finePoints and coarsePoints are what a sweep has of points, finePer and coarsePer
 	// of readings at each.
 	finePoints, finePer     = 64, 3

@@ -73,6 +73,7 @@ temperatures.`,
 	fl.StringVar(&f.lanes, "lanes", "", "`LANES` to sweep, of 1-8 (default all; with all of them a table can be made)")
 	fl.StringVar(&f.out, "out", "", "`DIR`ectory for a figure of each element (SVG), of all of them, and the table")
 	fl.Float64SliceVar(&f.temperatures, "temperatures", nil, "temperatures of the plate, `CELSIUS`, 1 to 3")
+	fl.Lookup("temperatures").DefValue = "" // not "[]"
 	fl.DurationVar(&f.expires, "expires", mzi.DefaultExpiry, "how long the table may be used")
 	fl.BoolVar(&f.dark, "dark", false, "allow to darken a module that carries light")
 	fl.BoolVar(&f.dry, "dry-run", false, "make the table, and do not load it")
@@ -90,6 +91,17 @@ func (a *app) calibrateMZI(ctx context.Context, name string, f mziFlags) (err er
 	lanes, err := laneMask(f.lanes)
 	if err != nil {
 		return err
+	}
+	if len(f.temperatures) > ocst.MaxPoints {
+		return usagef("--temperatures: %d of them, and a table holds %d", len(f.temperatures), ocst.MaxPoints)
+	}
+	for _, celsius := range f.temperatures {
+		if !(celsius >= -40 && celsius <= 125) { // NaN is neither
+			return usagef("--temperatures %g: want -40 to 125 °C", celsius)
+		}
+	}
+	if f.expires < 0 {
+		return usagef("--expires %v: a table is good for some time", f.expires)
 	}
 	if f.out != "" {
 		if err := os.MkdirAll(f.out, 0o755); err != nil {

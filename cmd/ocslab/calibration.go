@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -18,9 +19,10 @@ type fitLine struct {
 }
 
 type calibrationLine struct {
-	Kind   string `json:"kind"` // "calibration"
-	Switch string `json:"switch"`
-	Module int    `json:"module"`
+	Kind    string   `json:"kind"` // "calibration"
+	Switch  string   `json:"switch"`
+	Module  int      `json:"module"`
+	Celsius *float64 `json:"temperature_celsius"` // null: it did not come so far
 	*mzi.Report
 }
 
@@ -32,10 +34,18 @@ func (a *app) tellCalibration(name string, slot int, r *mzi.Report) {
 		}
 		rest := *r
 		rest.Fits = nil
-		a.json(calibrationLine{"calibration", name, slot + 1, &rest})
+		line := calibrationLine{Kind: "calibration", Switch: name, Module: slot + 1, Report: &rest}
+		if r.Celsius != 0 {
+			line.Celsius = &r.Celsius
+		}
+		a.json(line)
 		return
 	}
-	a.printf("module %d, serial %s, case at %.1f °C\n", slot+1, r.Serial, r.Celsius)
+	at := "case not measured"
+	if r.Celsius != 0 { // no reading: it did not come so far
+		at = fmt.Sprintf("case at %.1f °C", r.Celsius)
+	}
+	a.printf("module %d, serial %s, %s\n", slot+1, cmp.Or(r.Serial, "unknown"), at)
 	a.tellFits(r.Fits)
 	if c := r.Coupling; c != nil {
 		a.printf("  heat reaches others: %d of %d pairs can be told from none, up to %.3f rad/rad, ±%.4f\n", c.Kept, c.Pairs, c.Largest, c.Sigma)
@@ -54,6 +64,9 @@ func (a *app) tellCalibration(name string, slot int, r *mzi.Report) {
 			until = "until " + r.Table.Expires.Format(time.DateOnly)
 		}
 		a.printf("  table version %d is loaded, with %d temperatures, good %s\n", r.Table.Version, len(r.Table.Points), until)
+	}
+	if r.Readings == 0 { // a trim does not count them
+		return
 	}
 	a.printf("  %d reads and %d writes in %.1f s, of which %.1f s were for heaters to settle\n", r.Readings, r.Writes, r.TookSeconds, r.WaitSeconds)
 }

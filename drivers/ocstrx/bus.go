@@ -101,7 +101,8 @@ func (e *NotArmedError) Error() string {
 // Is reports whether target is ocs.ErrDenied.
 func (e *NotArmedError) Is(target error) bool { return target == ocs.ErrDenied }
 
-// MemoryOf returns one module of a bus, slot from 0, as calibration wants it.
+// MemoryOf returns one module of a bus, slot from 0, as calibration wants it. It is a
+// [cmis.BatchReader].
 func MemoryOf(b Bus, slot int) cmis.Memory { return memoryOf{b, slot} }
 
 type memoryOf struct {
@@ -118,6 +119,16 @@ func (m memoryOf) Read(ctx context.Context, a cmis.Address, buf []byte) error {
 // Write implements [cmis.Memory].
 func (m memoryOf) Write(ctx context.Context, a cmis.Address, data []byte) error {
 	_, err := m.bus.Do(ctx, Request{Op: OpWrite, Slot: m.slot, At: a, Data: data})
+	return err
+}
+
+// ReadEach implements [cmis.BatchReader].
+func (m memoryOf) ReadEach(ctx context.Context, reads []cmis.ReadRequest) error {
+	requests := make([]Request, len(reads))
+	for i, r := range reads {
+		requests[i] = Request{Op: OpRead, Slot: m.slot, At: r.At, Data: r.Data}
+	}
+	_, err := m.bus.Do(ctx, requests...)
 	return err
 }
 

@@ -12,3 +12,18 @@ type Memory interface {
 	// last byte has come. What is read only stays as it is, without an error, as modules do.
 	Write(ctx context.Context, a Address, data []byte) error
 }
+
+// ReadRequest is one read of a [BatchReader].
+type ReadRequest struct {
+	At   Address
+	Data []byte // filled
+}
+
+// BatchReader is a [Memory] that does several reads in less time than one after the other,
+// such as one behind a line on which requests need not wait for replies.
+type BatchReader interface {
+	Memory
+	// ReadEach does reads in order, each in one transaction of the module, and stops at the
+	// first that fails.
+	ReadEach(ctx context.Context, reads []ReadRequest) error
+}
