@@ -70,7 +70,7 @@ temperatures.`,
 	fl := c.Flags()
 	fl.StringVar(&f.scope, "scope", "all", "what to do: all, sweep, coupling, verify, trim")
 	fl.StringVar(&f.modules, "modules", "", "`MODULES` of a bundle, such as 1-4,7 (default all)")
-	fl.StringVar(&f.lanes, "lanes", "", "`LANES` to sweep, of 1-8 (default all; with all of them a table can be made)")
+	fl.StringVar(&f.lanes, "lanes", "", "sweep the elements of these `LANES` only, of 1-8; the rest stays as the table has it (default all)")
 	fl.StringVar(&f.out, "out", "", "`DIR`ectory for a figure of each element (SVG), of all of them, and the table")
 	fl.Float64SliceVar(&f.temperatures, "temperatures", nil, "temperatures of the plate, `CELSIUS`, 1 to 3")
 	fl.Lookup("temperatures").DefValue = "" // not "[]"

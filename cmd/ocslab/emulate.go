@@ -104,8 +104,7 @@ A lab file is written that leads to all of it, for "ocslab watch", "ocslab measu
 	}
 	f := c.Flags()
 	f.StringVar(&model, "model", "", "`NAME` of the model, or a .yaml file")
-	models := slices.Concat(emulator.Models(), ocstrx.Models())
-	if err := c.RegisterFlagCompletionFunc("model", cobra.FixedCompletions(models, cobra.ShellCompDirectiveDefault)); err != nil {
+	if err := c.RegisterFlagCompletionFunc("model", cobra.FixedCompletions(models(), cobra.ShellCompDirectiveDefault)); err != nil {
 		panic(err) // the flag is there
 	}
 	f.StringVar(&name, "name", "", "`NAME` of the switch (default the model)")
@@ -154,7 +153,7 @@ func (a *app) emulations(cmd *cobra.Command, model, name string, seed uint64, at
 		return []lab.Emulation{e}, nil
 	}
 	if a.set.Lab == "" && !a.set.Emulated {
-		return nil, usagef("want --model NAME or --lab FILE; models: %s", strings.Join(slices.Concat(emulator.Models(), ocstrx.Models()), ", "))
+		return nil, usagef("want --model NAME or --lab FILE; models: %s", strings.Join(models(), ", "))
 	}
 	if name != "" || at.given() {
 		return nil, usagef("--name and addresses go with --model")
@@ -186,13 +185,16 @@ func (a *app) emulations(cmd *cobra.Command, model, name string, seed uint64, at
 	return list, nil
 }
 
+// models are the names of all that can be emulated.
+func models() []string { return slices.Concat(emulator.Models(), ocstrx.Models()) }
+
 // emulationOf returns how to emulate a model: a matrix, or transceivers.
 func emulationOf(model string) (lab.Emulation, error) {
 	if isTransceiver(model) {
 		p, err := ocstrx.LoadPersonality(model)
 		return lab.Emulation{Transceivers: &lab.Transceivers{Personality: p}}, err
 	}
-	if all := slices.Concat(emulator.Models(), ocstrx.Models()); !builtin.IsFile(model) && !slices.Contains(all, model) {
+	if all := models(); !builtin.IsFile(model) && !slices.Contains(all, model) {
 		return lab.Emulation{}, fmt.Errorf("there is no model %q: want one of %s, or a .yaml file", model, strings.Join(all, ", "))
 	}
 	p, err := emulator.LoadPersonality(model)
