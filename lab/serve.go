@@ -206,10 +206,7 @@ func (f *frontEnds) listen(at Endpoint, address string) (serve func(context.Cont
 	if at == NETCONFTLS && f.tls == nil {
 		return nil, "", errors.New("there is no certificate")
 	}
-	if address == "" {
-		address = "127.0.0.1:0"
-	}
-	l, err := net.Listen("tcp", address)
+	l, err := listenTCP(address)
 	if err != nil {
 		return nil, "", err
 	}
@@ -233,6 +230,14 @@ func (f *frontEnds) listen(at Endpoint, address string) (serve func(context.Cont
 		return nil, "", errors.New("there is no such endpoint")
 	}
 	return serve, l.Addr().String(), nil
+}
+
+// listenTCP listens on a free loopback port where no address is given.
+func listenTCP(address string) (net.Listener, error) {
+	if address == "" {
+		address = "127.0.0.1:0"
+	}
+	return net.Listen("tcp", address)
 }
 
 // onSerialLine makes a serial line and returns what serves it, and where it is.

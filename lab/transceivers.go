@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 
 	"github.com/ocslab/ocslab/emulator"
@@ -67,10 +66,7 @@ func listenBoard(b *ocstrx.Board, at Endpoint, address string) (serve func(conte
 	default:
 		return nil, "", errors.New("a board of transceivers has its controller link only: ocstrx, or a serial line")
 	}
-	if address == "" {
-		address = "127.0.0.1:0"
-	}
-	l, err := net.Listen("tcp", address)
+	l, err := listenTCP(address)
 	if err != nil {
 		return nil, "", err
 	}

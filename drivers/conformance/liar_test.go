@@ -39,11 +39,22 @@ type lie struct {
 	bad     bool                                                // accepts ports that are not there
 }
 
+// session is what sessions have in common: an end.
+type session struct{ ended atomic.Bool }
+
+// usable returns why a call of a session cannot be done, if it cannot.
+func (s *session) usable(ctx context.Context) error {
+	if s.ended.Load() {
+		return net.ErrClosed
+	}
+	return context.Cause(ctx)
+}
+
 // client is one session.
 type client struct {
 	*memory
+	session
 	lie    lie
-	ended  atomic.Bool
 	broken bool
 	last   ocs.Map
 }
@@ -53,13 +64,6 @@ var (
 	_ ocs.Labeler = (*client)(nil)
 	_ ocs.Shutter = (*client)(nil)
 )
-
-func (c *client) usable(ctx context.Context) error {
-	if c.ended.Load() {
-		return net.ErrClosed
-	}
-	return context.Cause(ctx)
-}
 
 func (c *client) CrossConnects(ctx context.Context) (ocs.Map, error) {
 	if c.lie.read == nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -30,10 +29,13 @@ type bundle struct {
 	failed  map[ocs.Port]bool // ingress ports that take no circuit
 }
 
-// bundleLie is how a bundle does not do what it says. after gets the map that the
-// change would lead to, and what an honest bundle says of that.
+// bundleAfter returns what a bundle holds and says after a change, from what it held
+// before, and what an honest one would hold and say.
+type bundleAfter func(before ocs.Map, c ocs.Change, after ocs.Map, err error) (ocs.Map, error)
+
+// bundleLie is how a bundle does not do what it says.
 type bundleLie struct {
-	after func(before ocs.Map, c ocs.Change, after ocs.Map, err error) (ocs.Map, error)
+	after bundleAfter
 	light func(c ocs.CrossConnect, p ocs.Port, x ocs.DBm) ocs.DBm // at p, of a circuit or, if that is the zero one, of none
 }
 
@@ -44,20 +46,13 @@ func newBundle(modules int, m ocs.Map) *bundle {
 // bundleClient is one session.
 type bundleClient struct {
 	*bundle
-	ended atomic.Bool
+	session
 }
 
 var (
 	_ ocs.Switch     = (*bundleClient)(nil)
 	_ ocs.PowerMeter = (*bundleClient)(nil)
 )
-
-func (c *bundleClient) usable(ctx context.Context) error {
-	if c.ended.Load() {
-		return net.ErrClosed
-	}
-	return context.Cause(ctx)
-}
 
 func (c *bundleClient) Identify(ctx context.Context) (ocs.Identity, error) {
 	return ocs.Identity{Vendor: "ocslab", Model: "bundle in memory", Geometry: c.geometry}, c.usable(ctx)
@@ -259,48 +254,54 @@ func TestBundleLiars(t *testing.T) {
 	g := ocs.Transceivers(2, 8)
 	others := mustParse(t, "1>17,2>51")
 	none := ocs.CrossConnect{}
-	unreachable := func(c ocs.Change) bool {
+	unreachable := func(c ocs.Change, _ error) bool {
 		return slices.ContainsFunc(c.Add.Slice(), func(a ocs.CrossConnect) bool { return g.Has(a.Egress) && !g.Reaches(a.Ingress, a.Egress) })
 	}
-	// forced is the change as a device makes it that knows nothing of what is excluded.
-	forced := func(before ocs.Map, c ocs.Change, after ocs.Map) ocs.Map {
-		if m, err := c.ApplyTo(before); err == nil {
-			return m
-		}
-		return after
-	}
-	excluded := func(err error) bool {
+	excluded := func(_ ocs.Change, err error) bool {
 		var conflict *ocs.ConflictError
 		return errors.As(err, &conflict) && g.Excludes(conflict.Want, conflict.Have)
+	}
+	// when lies only where the change, or the error of it, is such.
+	when := func(such func(ocs.Change, error) bool, lie bundleAfter) bundleLie {
+		return bundleLie{after: func(before ocs.Map, c ocs.Change, after ocs.Map, err error) (ocs.Map, error) {
+			if such(c, err) {
+				return lie(before, c, after, err)
+			}
+			return after, err
+		}}
+	}
+	// forced makes the change as a device does that knows nothing of what is excluded.
+	forced := func(before ocs.Map, c ocs.Change, after ocs.Map, err error) (ocs.Map, error) {
+		if m, err := c.ApplyTo(before); err == nil {
+			after = m
+		}
+		return after, err
+	}
+	silent := func(before ocs.Map, c ocs.Change, after ocs.Map, err error) (ocs.Map, error) {
+		after, _ = forced(before, c, after, err)
+		return after, nil
+	}
+	// reads has the monitor of one port always read the same.
+	reads := func(port ocs.Port, always ocs.DBm) func(ocs.CrossConnect, ocs.Port, ocs.DBm) ocs.DBm {
+		return func(_ ocs.CrossConnect, p ocs.Port, x ocs.DBm) ocs.DBm {
+			if p == port {
+				return always
+			}
+			return x
+		}
 	}
 	for name, tc := range map[string]struct {
 		lie  bundleLie
 		want string
 	}{
-		"acknowledges what cannot be reached": {bundleLie{after: func(before ocs.Map, c ocs.Change, after ocs.Map, err error) (ocs.Map, error) {
-			if unreachable(c) {
-				return before, nil
-			}
-			return after, err
-		}}, "unreachable"},
-		"makes what cannot be reached": {bundleLie{after: func(before ocs.Map, c ocs.Change, after ocs.Map, err error) (ocs.Map, error) {
-			if unreachable(c) {
-				return forced(before, c, after), nil
-			}
-			return after, err
-		}}, "unreachable"},
-		"refuses what cannot be reached but makes it": {bundleLie{after: func(before ocs.Map, c ocs.Change, after ocs.Map, err error) (ocs.Map, error) {
-			if unreachable(c) {
-				return forced(before, c, after), err
-			}
-			return after, err
-		}}, "unreachable"},
-		"refuses with an error that is not of a device": {bundleLie{after: func(before ocs.Map, c ocs.Change, after ocs.Map, err error) (ocs.Map, error) {
-			if unreachable(c) {
-				return after, ocs.ErrPort
-			}
-			return after, err
-		}}, "unreachable"},
+		"acknowledges what cannot be reached": {when(unreachable, func(before ocs.Map, _ ocs.Change, _ ocs.Map, _ error) (ocs.Map, error) {
+			return before, nil
+		}), "unreachable"},
+		"makes what cannot be reached":                {when(unreachable, silent), "unreachable"},
+		"refuses what cannot be reached but makes it": {when(unreachable, forced), "unreachable"},
+		"refuses with an error that is not of a device": {when(unreachable, func(_ ocs.Map, _ ocs.Change, after ocs.Map, _ error) (ocs.Map, error) {
+			return after, ocs.ErrPort
+		}), "unreachable"},
 		"fibre 2 is fibre 1": {bundleLie{after: func(before ocs.Map, c ocs.Change, after ocs.Map, err error) (ocs.Map, error) {
 			if c.Add.Has(ocs.CrossConnect{Ingress: 16, Egress: 48}) && err == nil {
 				after, err = after.Minus(c.Add).Plus(ocs.MustMap(ocs.CrossConnect{Ingress: 16, Egress: 32}))
@@ -313,36 +314,13 @@ func TestBundleLiars(t *testing.T) {
 			}
 			return after, err
 		}}, "every-egress"},
-		"a circuit without light": {bundleLie{light: func(_ ocs.CrossConnect, p ocs.Port, x ocs.DBm) ocs.DBm {
-			if p == 48 {
-				return ocs.DBm(math.Inf(-1))
-			}
-			return x
-		}}, "every-egress"},
-		"light that stays": {bundleLie{light: func(_ ocs.CrossConnect, p ocs.Port, x ocs.DBm) ocs.DBm {
-			if p == 48 {
-				return -5
-			}
-			return x
-		}}, "every-egress"},
-		"holds what it excludes": {bundleLie{after: func(before ocs.Map, c ocs.Change, after ocs.Map, err error) (ocs.Map, error) {
-			if excluded(err) {
-				return forced(before, c, after), nil
-			}
-			return after, err
-		}}, "exclusive"},
-		"refuses what it excludes but makes it": {bundleLie{after: func(before ocs.Map, c ocs.Change, after ocs.Map, err error) (ocs.Map, error) {
-			if excluded(err) {
-				return forced(before, c, after), err
-			}
-			return after, err
-		}}, "exclusive"},
-		"drops what is excluded and makes nothing": {bundleLie{after: func(before ocs.Map, c ocs.Change, after ocs.Map, err error) (ocs.Map, error) {
-			if excluded(err) {
-				return others, nil
-			}
-			return after, err
-		}}, "exclusive"},
+		"a circuit without light":               {bundleLie{light: reads(48, ocs.DBm(math.Inf(-1)))}, "every-egress"},
+		"light that stays":                      {bundleLie{light: reads(48, -5)}, "every-egress"},
+		"holds what it excludes":                {when(excluded, silent), "exclusive"},
+		"refuses what it excludes but makes it": {when(excluded, forced), "exclusive"},
+		"drops what is excluded and makes nothing": {when(excluded, func(ocs.Map, ocs.Change, ocs.Map, error) (ocs.Map, error) {
+			return others, nil
+		}), "exclusive"},
 		"power without a circuit": {bundleLie{light: func(at ocs.CrossConnect, p ocs.Port, x ocs.DBm) ocs.DBm {
 			if at == none {
 				return -20

@@ -200,7 +200,8 @@ func (e *skipError) Error() string { return e.reason }
 // skipf makes a check a skipped one.
 func skipf(format string, args ...any) error { return &skipError{fmt.Sprintf(format, args...)} }
 
-// unsupportedError is why no device of this kind can do a check.
+// unsupportedError is why the device, its driver, or any device of its kind cannot do a
+// check.
 type unsupportedError struct{ reason string }
 
 func (e *unsupportedError) Error() string { return e.reason }

@@ -22,8 +22,8 @@ const tries = 8
 // The Receipt counts what changes something: staging, commits and triggers, not what is
 // read. Its SendStart and Sent are of the last of them, FirstByte and Acked of the reading
 // that showed that the last module had ended. Its Parts are the modules that have
-// switched, with the time from commit or trigger to light by their own clocks. A change that is there already gives a
-// Receipt without Requests. See [ocs.Switch].
+// switched, with the time from commit or trigger to light by their own clocks. A change
+// that is there already gives a Receipt without Requests. See [ocs.Switch].
 func (sw *Switch) Apply(ctx context.Context, c ocs.Change) (ocs.Receipt, error) {
 	var total ocs.Receipt
 	if c.Empty() {
@@ -88,12 +88,12 @@ func (sw *Switch) prepare(ctx context.Context, shares []share, total *ocs.Receip
 	if err != nil {
 		return nil, err
 	}
-	// All removals first: whether a plan is old does not depend on which module tells.
 	for _, s := range all {
 		if err := s.ready(); err != nil {
 			return nil, sw.fail(opApply, err)
 		}
 	}
+	// All removals first: whether a plan is old does not depend on which module tells.
 	for i, s := range shares {
 		if _, err := s.removed(aimsOf(all[i].lanes)); err != nil {
 			return nil, sw.fail(opApply, err)

@@ -71,9 +71,7 @@ func TestRequests(t *testing.T) {
 			if got := b.requests(); !slices.Equal(got, c.want) {
 				t.Errorf("asked\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))
 			}
-			if m, err := sw.CrossConnects(t.Context()); err != nil || !m.Equal(drivertest.Map(t, c.after)) {
-				t.Errorf("holds %v, %v, want %s", m, err, c.after)
-			}
+			drivertest.Holds(t, sw, c.after)
 		})
 	}
 }
@@ -89,9 +87,7 @@ func TestForeignStaging(t *testing.T) {
 	if _, err := sw.Apply(t.Context(), change(t, "+2>10")); err != nil {
 		t.Fatal(err)
 	}
-	if m, err := sw.CrossConnects(t.Context()); err != nil || !m.Equal(drivertest.Map(t, "1>29,2>10")) {
-		t.Errorf("holds %v, %v", m, err)
-	}
+	drivertest.Holds(t, sw, "1>29,2>10")
 }
 
 // TestReceipt: the times are those of what was sent, and each module that took part has a
@@ -227,9 +223,7 @@ func TestWaitsForSwitch(t *testing.T) {
 	if _, err := sw.Apply(t.Context(), change(t, "+1>9 -7>15")); err != nil {
 		t.Error(err)
 	}
-	if m, err := sw.CrossConnects(t.Context()); err != nil || !m.Equal(drivertest.Map(t, "1>9")) {
-		t.Errorf("holds %v, %v", m, err)
-	}
+	drivertest.Holds(t, sw, "1>9")
 }
 
 // TestHalfArmed: when one module of a bundle cannot be armed the others are disarmed, what
@@ -435,9 +429,7 @@ func TestTwoHosts(t *testing.T) {
 			if _, err := ours.Apply(t.Context(), change(t, c.ours)); !drivertest.Is(err, c.err) {
 				t.Errorf("got %v, want %v", err, c.err)
 			}
-			if m, err := ours.CrossConnects(t.Context()); err != nil || !m.Equal(drivertest.Map(t, c.after)) {
-				t.Errorf("holds %v, %v, want %s", m, err, c.after)
-			}
+			drivertest.Holds(t, ours, c.after)
 			if m := b.modules[0]; m.lanes.State == ocst.StateArmed {
 				t.Error("left armed")
 			}
@@ -491,9 +483,7 @@ func TestCrossing(t *testing.T) {
 				if !drivertest.Is(err, c.err) || err == nil && len(r.Parts) != 1 {
 					t.Errorf("got %v, parts %v, want %v", err, r.Parts, c.err)
 				}
-				if m, err := sw.CrossConnects(t.Context()); err != nil || !m.Equal(drivertest.Map(t, c.after)) {
-					t.Errorf("holds %v, %v, want %s", m, err, c.after)
-				}
+				drivertest.Holds(t, sw, c.after)
 				if !done {
 					t.Error("the other host did nothing")
 				}

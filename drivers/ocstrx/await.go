@@ -140,11 +140,7 @@ func (sw *Switch) conclude(jobs []*job, total *ocs.Receipt) error {
 				e.refused = false
 			}
 		}
-		if err == nil {
-			err = j.err
-		} else {
-			err = fmt.Errorf("%w; %w", err, j.err)
-		}
+		err = and(err, j.err)
 	}
 	switch {
 	case err == nil:

@@ -52,7 +52,7 @@ func (h *bareHost) frame(into []byte, kind trxlink.Kind, payload []byte) []byte 
 
 func (h *bareHost) look(p []byte) []byte {
 	for _, s := range []cmis.Span{ocst.StatusSpan, ocst.LanesSpan} {
-		p = h.frame(p, trxlink.Read, trxlink.ReadPayload(s.Address, s.Length))
+		p = h.frame(p, trxlink.Read, trxlink.AppendRead(nil, s.Address, s.Length))
 	}
 	return p
 }
@@ -75,7 +75,7 @@ func (h *bareHost) change(b *testing.B, path ocst.Path) time.Duration {
 	const state = 9 + 1 // of the first frame, behind its head and code
 	const looks = 64
 	first := h.look(nil)
-	commit := h.frame(nil, trxlink.Write, trxlink.WritePayload(ocst.At(ocst.RegStaged), []byte{byte(path), 1, byte(ocst.CommitNow)}))
+	commit := h.frame(nil, trxlink.Write, trxlink.AppendWrite(nil, ocst.At(ocst.RegStaged), []byte{byte(path), 1, byte(ocst.CommitNow)}))
 	var later [looks][]byte
 	for i := range later {
 		later[i] = h.look(nil)
@@ -144,14 +144,7 @@ func BenchmarkApplyVsRaw(b *testing.B) {
 // BenchmarkBundle switches all 64 lanes of eight modules to and fro between their fibres.
 func BenchmarkBundle(b *testing.B) {
 	sw := openLine(b, eight, dialers["serial"])
-	var maps [2]ocs.Map
-	for k := range maps {
-		var ccs []ocs.CrossConnect
-		for i := range ocs.Port(64) {
-			ccs = append(ccs, ocs.CrossConnect{Ingress: i + 1, Egress: ocs.Port(64*(k+1)) + i + 1})
-		}
-		maps[k] = ocs.MustMap(ccs...)
-	}
+	maps := fibres(64)
 	if _, err := sw.Apply(b.Context(), ocs.Change{Add: maps[1]}); err != nil {
 		b.Fatal(err)
 	}

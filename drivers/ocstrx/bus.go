@@ -8,6 +8,7 @@ import (
 
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/wire/cmis"
+	"github.com/ocslab/ocslab/wire/cmis/ocst"
 )
 
 // Op is what a [Request] asks for.
@@ -133,7 +134,7 @@ func (m memoryOf) ReadEach(ctx context.Context, reads []cmis.ReadRequest) error 
 }
 
 // errNoTrigger is OpTrigger where there is no trigger line.
-var errNoTrigger = fmt.Errorf("there is no trigger line, so send commit %02Xh to each module: %w", 3, ocs.ErrNotSupported)
+var errNoTrigger = fmt.Errorf("there is no trigger line, so send commit %02Xh to each module: %w", byte(ocst.CommitTrigger), ocs.ErrNotSupported)
 
 // check returns why a request makes no sense on b.
 func (r Request) check(b Bus) error {

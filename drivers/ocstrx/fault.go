@@ -74,3 +74,14 @@ func where(s ocst.LaneStatus) string {
 }
 
 const nowhere = 0xff
+
+// and joins two errors in one sentence; either may be nil.
+func and(a, b error) error {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return fmt.Errorf("%w; %w", a, b)
+}

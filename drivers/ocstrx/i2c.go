@@ -78,7 +78,7 @@ type i2cModule struct {
 	adapter adapter
 	addr    uint16
 	used    bool     // an upper page was selected
-	known   bool     // selected is what the module has
+	known   bool     // current is what the module has
 	current [2]uint8 // bank, page
 }
 
@@ -111,7 +111,7 @@ func (m *i2cModule) Write(ctx context.Context, a cmis.Address, data []byte) erro
 	if err := m.transfer(ctx, !once(a, len(data)), append([]byte{a.Offset}, data...), nil); err != nil {
 		return err
 	}
-	if covers(a, len(data), 0, regModuleControl) {
+	if covers(a, len(data), 0, cmis.RegGlobalControl) {
 		m.known = false // it may be reset
 		return nil
 	}

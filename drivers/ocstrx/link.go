@@ -45,8 +45,7 @@ type LinkConfig struct {
 // call opens another one; a call that was under way then fails, as what it changed may have
 // been done or not.
 type Link struct {
-	cfg    LinkConfig
-	device string
+	cfg LinkConfig // with all defaults filled in
 
 	turn  link.Turn // who has it may use what follows
 	s     *session  // nil when not connected
@@ -82,7 +81,7 @@ func OpenLink(ctx context.Context, cfg LinkConfig) (*Link, error) {
 		cfg.Retries = DefaultRetries
 	}
 	cfg.Retries = max(cfg.Retries, 0)
-	l := &Link{cfg: cfg, device: cfg.Device, turn: link.NewTurn(), life: link.NewLife(), seq: uint8(rand.Uint32())}
+	l := &Link{cfg: cfg, turn: link.NewTurn(), life: link.NewLife(), seq: uint8(rand.Uint32())}
 	l.turn <- struct{}{}
 	defer l.turn.Pass()
 	if err := l.ready(ctx); err != nil {
@@ -117,12 +116,12 @@ func (l *Link) Close() error {
 // for the replies of those before, up to [trxlink.Outstanding] of them. Errors hold a
 // *[RequestError].
 func (l *Link) Do(ctx context.Context, requests ...Request) (ocs.Receipt, error) {
-	if err := checkAll(l, l.device, requests); err != nil || len(requests) == 0 {
+	if err := checkAll(l, l.cfg.Device, requests); err != nil || len(requests) == 0 {
 		return ocs.Receipt{}, err
 	}
 	fail := func(err error) error { return &RequestError{Request: requests[0], Err: err} }
 	if err := l.life.Take(ctx, l.turn); err != nil {
-		return ocs.Receipt{}, fail(&ocs.OpError{Op: requests[0].String(), Device: l.device, Err: err})
+		return ocs.Receipt{}, fail(&ocs.OpError{Op: requests[0].String(), Device: l.cfg.Device, Err: err})
 	}
 	defer l.turn.Pass()
 	for len(l.msgs) < len(requests) {
@@ -165,7 +164,7 @@ func (l *Link) talk(ctx context.Context, msgs []message, set func()) (r ocs.Rece
 
 // opError says what was asked and answered.
 func (l *Link) opError(op string, m *message, err error) error {
-	e := &ocs.OpError{Op: op, Device: l.device, Err: err}
+	e := &ocs.OpError{Op: op, Device: l.cfg.Device, Err: err}
 	if m.sends > 0 {
 		e.Request = trxlink.Frame{Kind: m.kind, Slot: m.slot, Seq: m.seq, Payload: m.payload}.String()
 	}
@@ -201,13 +200,13 @@ func (l *Link) dial(ctx context.Context) error {
 		if why := l.life.Gone(ctx); why != nil {
 			err = fmt.Errorf("cannot connect: %w", why)
 		}
-		return &ocs.OpError{Op: opGreet, Device: l.device, Err: err}
+		return &ocs.OpError{Op: opGreet, Device: l.cfg.Device, Err: err}
 	}
 	s := newSession(conn, l)
 	l.open.Store(s)
 	if l.life.Err() != nil { // Close may not have seen this one
 		s.end()
-		return &ocs.OpError{Op: opGreet, Device: l.device, Err: link.ErrClosed}
+		return &ocs.OpError{Op: opGreet, Device: l.cfg.Device, Err: link.ErrClosed}
 	}
 	l.s = s
 	return nil

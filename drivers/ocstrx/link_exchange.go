@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ocslab/ocslab/drivers/internal/link"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/wire/trxlink"
 )
@@ -37,13 +38,13 @@ func (m *message) set(r Request, cfg LinkConfig) {
 	switch r.Op {
 	case OpRead:
 		m.kind, m.length = trxlink.Read, len(r.Data)
-		m.payload = append(m.payload, r.At.Bank, r.At.Page, r.At.Offset, byte(len(r.Data)))
+		m.payload = trxlink.AppendRead(m.payload, r.At, len(r.Data))
 	case OpWrite:
 		m.kind = trxlink.Write
-		m.payload = append(append(m.payload, r.At.Bank, r.At.Page, r.At.Offset), r.Data...)
+		m.payload = trxlink.AppendWrite(m.payload, r.At, r.Data)
 	case OpTrigger:
 		m.kind, m.slot = trxlink.Trigger, trxlink.Board
-		m.payload = append(m.payload, byte(r.Mask>>8), byte(r.Mask))
+		m.payload = trxlink.AppendTrigger(m.payload, r.Mask)
 	}
 }
 
@@ -161,9 +162,9 @@ func (l *Link) exchange(ctx context.Context, msgs []message) (r ocs.Receipt, f *
 			continue
 		}
 		if ctx.Err() != nil {
-			return giveUp(left{context.Cause(ctx)})
+			return giveUp(link.GivenUp(ctx))
 		}
-		if err := s.read(ctx, until); err != nil && !errors.Is(err, errSilent) {
+		if err := s.read(ctx, until); err != nil && !errors.Is(err, link.ErrSilent) {
 			return giveUp(err)
 		}
 	}

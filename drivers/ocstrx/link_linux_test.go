@@ -27,15 +27,7 @@ func linkLine(t testing.TB, fe emulator.FrontEnd) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- line.Serve(ctx, fe) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	})
+	drivertest.Serve(t, func(ctx context.Context) error { return line.Serve(ctx, fe) })
 	return line.Path()
 }
 
@@ -127,7 +119,7 @@ func BenchmarkDo(b *testing.B) {
 				linked = append(linked, time.Since(begun))
 			}
 			ask := func(seq uint8) {
-				p := trxlink.Frame{Kind: trxlink.Read, Seq: seq, Payload: trxlink.ReadPayload(ocst.StatusSpan.Address, len(data))}.Append(nil)
+				p := trxlink.Frame{Kind: trxlink.Read, Seq: seq, Payload: trxlink.AppendRead(nil, ocst.StatusSpan.Address, len(data))}.Append(nil)
 				begun := time.Now()
 				if _, err := conn.Write(p); err != nil {
 					b.Fatal(err)

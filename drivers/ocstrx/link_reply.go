@@ -59,7 +59,7 @@ func (m *message) stale(f trxlink.Frame) bool {
 // one sends one message with a turn of its own.
 func (l *Link) one(ctx context.Context, op string, m message) ([]byte, error) {
 	if err := l.life.Take(ctx, l.turn); err != nil {
-		return nil, &ocs.OpError{Op: op, Device: l.device, Err: err}
+		return nil, &ocs.OpError{Op: op, Device: l.cfg.Device, Err: err}
 	}
 	defer l.turn.Pass()
 	msgs := make([]message, 1)
@@ -78,7 +78,7 @@ func (l *Link) one(ctx context.Context, op string, m message) ([]byte, error) {
 // error holds a *[RequestError] that is Unsure.
 func (l *Link) CDB(ctx context.Context, slot int, command uint16, payload []byte) ([]byte, error) {
 	op := fmt.Sprintf("CDB command %04Xh of module %d", command, slot+1)
-	fail := func(err error) error { return &ocs.OpError{Op: op, Device: l.device, Err: err} }
+	fail := func(err error) error { return &ocs.OpError{Op: op, Device: l.cfg.Device, Err: err} }
 	if n := l.Slots(); slot < 0 || slot >= n {
 		return nil, fail(fmt.Errorf("there is no module %d, only 1 to %d: %w", slot+1, n, ocs.ErrDenied))
 	}
@@ -86,7 +86,7 @@ func (l *Link) CDB(ctx context.Context, slot int, command uint16, payload []byte
 		return nil, fail(fmt.Errorf("a payload of %d bytes, and at most %d fit", len(payload), cmis.CDBMaxPayload))
 	}
 	reply, err := l.one(ctx, op, message{
-		kind: trxlink.CDB, slot: uint8(slot), payload: trxlink.CDBPayload(command, payload), length: -1,
+		kind: trxlink.CDB, slot: uint8(slot), payload: trxlink.AppendCDB(nil, command, payload), length: -1,
 		timeout: l.cfg.Timeout + trxlink.CDBTime, tries: l.cfg.Retries + 1,
 	})
 	if err != nil {
@@ -112,7 +112,7 @@ func (e denied) Unwrap() []error { return []error{e.error, ocs.ErrDenied} }
 func (l *Link) Plate(ctx context.Context, set *float64) (held, now float64, err error) {
 	const op = "set plate"
 	fail := func(err error) (float64, float64, error) {
-		return math.NaN(), math.NaN(), &ocs.OpError{Op: op, Device: l.device, Err: err}
+		return math.NaN(), math.NaN(), &ocs.OpError{Op: op, Device: l.cfg.Device, Err: err}
 	}
 	setting := trxlink.PlateLeave
 	switch {

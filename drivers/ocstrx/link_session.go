@@ -13,18 +13,17 @@ import (
 	"github.com/ocslab/ocslab/wire/trxlink"
 )
 
-// session is one open stream. Who has the turn of the link reads and writes it in its own
-// goroutine: waking another one costs more than all else. All but conn is for the turn.
+// session is one open stream. All but conn is for who has the turn of the link.
 type session struct {
 	conn transport.Conn
 	l    *Link
 	dead bool // conn is closed
 
-	writeBy, readBy time.Time // deadlines of conn
+	writeBy time.Time // deadline of conn
+	in      link.Reader
 
 	dec  trxlink.Decoder
 	buf  []byte
-	late error     // came with the last bytes, and is told when they are used
 	now  time.Time // when the last read or write returned
 	came time.Time // when something was last read
 
@@ -40,7 +39,7 @@ type piece struct {
 }
 
 func newSession(conn transport.Conn, l *Link) *session {
-	return &session{conn: conn, l: l, buf: make([]byte, 4<<10), now: time.Now()}
+	return &session{conn: conn, l: l, in: link.Reader{Conn: conn}, buf: make([]byte, 4<<10), now: time.Now()}
 }
 
 // end closes the stream.
@@ -88,77 +87,26 @@ func (s *session) write(ctx context.Context, p []byte) (n int, begun, ended time
 		for err = nil; err == nil && ctx.Err() == nil && s.now.Before(limit); {
 			err = s.read(ctx, s.now.Add(link.Patience))
 		}
-		if err != nil && !errors.Is(err, errSilent) {
+		if err != nil && !errors.Is(err, link.ErrSilent) {
 			return n, begun, s.now, err
 		}
 	}
 	return n, begun, s.now, nil
 }
 
-var errSilent = errors.New("nothing came")
-
-// read reads once and feeds the decoder. It returns errSilent when nothing has come until
-// limit, and what ends the call when ctx ends or the stream breaks.
+// read reads once and feeds the decoder. It returns link.ErrSilent when nothing has come
+// until limit, and what ends the call when ctx ends or the stream breaks.
 func (s *session) read(ctx context.Context, limit time.Time) error {
-	if s.late != nil {
-		return s.broken(s.late)
-	}
-	soon, hurry := s.now.Add(link.Patience), false
-	if limit.Before(soon) {
-		soon, hurry = limit, true
-	}
-	if d, ok := ctx.Deadline(); ok && d.Before(soon) {
-		soon, hurry = d, true
-	}
-	// Left alone while there is some time, as in write.
-	if hurry || s.readBy.Sub(s.now) < link.Patience/2 {
-		s.readBy = soon
-		_ = s.conn.SetReadDeadline(soon)
-	}
-	n, err := s.conn.Read(s.buf)
-	if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
-		n, err = s.linger(ctx, limit)
-		s.readBy = time.Time{}
-	}
+	n, broken, err := s.in.Read(ctx, s.buf, s.now, limit)
 	s.now = time.Now()
 	switch {
-	case n > 0:
-		if !errors.Is(err, os.ErrDeadlineExceeded) {
-			s.late = err
-		}
+	case broken:
+		return s.broken(err)
+	case err == nil:
 		s.feed(s.buf[:n])
-		return nil
-	case err == nil, errors.Is(err, errSilent), errors.As(err, new(left)):
-		return err
 	}
-	return s.broken(err)
+	return err
 }
-
-// linger reads when nothing has come at once. The end of ctx ends the read.
-func (s *session) linger(ctx context.Context, limit time.Time) (n int, err error) {
-	stop := context.AfterFunc(ctx, func() { _ = s.conn.SetReadDeadline(time.Unix(1, 0)) })
-	defer stop() // if it comes too late, the next read is interrupted once for nothing
-	for {
-		_ = s.conn.SetReadDeadline(limit)
-		if ctx.Err() == nil { // not even before the line above
-			n, err = s.conn.Read(s.buf)
-		}
-		switch {
-		case n > 0 || err != nil && !errors.Is(err, os.ErrDeadlineExceeded):
-			return n, err
-		case ctx.Err() != nil:
-			return 0, left{context.Cause(ctx)}
-		case !time.Now().Before(limit):
-			return 0, errSilent
-		}
-	}
-}
-
-// left is that nobody waits any more.
-type left struct{ why error }
-
-func (e left) Error() string { return "given up: " + e.why.Error() }
-func (e left) Unwrap() error { return e.why }
 
 // feed takes in what was read.
 func (s *session) feed(p []byte) {

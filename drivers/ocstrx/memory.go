@@ -120,7 +120,7 @@ func (r Request) text() string {
 // are not read back: commands (commit, CDB, reset) are told by results of their own, flags
 // would be cleared, passwords read as nothing, and page B7h reads as the table in use.
 var held = []struct{ page, first, last, mask uint8 }{
-	{0, 31, 36, 0xff}, // masks of the module's flags
+	{0, cmis.RegModuleMasks, cmis.RegModuleMasks + 5, 0xff},
 	{ocst.PageControl, ocst.RegStaged, ocst.RegMask, 0xff},
 	{ocst.PageControl, ocst.RegTimeout, ocst.RegTimeout + 1, 0xff},
 	{ocst.PageControl, ocst.RegFlagMask, ocst.RegFlagMask, 0xff},
@@ -137,13 +137,10 @@ func covers(a cmis.Address, n int, page, register uint8) bool {
 }
 
 // once reports whether to write n bytes at a is a command, so that it must not be repeated
-// when nobody knows whether it was done.
+// when nobody knows whether it was done. RegGlobalControl resets modules.
 func once(a cmis.Address, n int) bool {
-	return covers(a, n, ocst.PageControl, ocst.RegCommit) || a.Page == cmis.CDBPage || covers(a, n, 0, regModuleControl)
+	return covers(a, n, ocst.PageControl, ocst.RegCommit) || a.Page == cmis.CDBPage || covers(a, n, 0, cmis.RegGlobalControl)
 }
-
-// regModuleControl is where modules are reset, in the lower memory.
-const regModuleControl = 26
 
 // verify reads back what was written, as far as it is held.
 func verify(ctx context.Context, m module, a cmis.Address, data []byte) error {

@@ -12,7 +12,7 @@ import (
 
 // Where the powers of the lanes are. Neither read clears a flag.
 var (
-	spanOut1   = cmis.Span{Address: ocst.At(ocst.RegOut1), Length: 2 * ocst.Lanes}
+	spanOut1   = ocst.PowersAt(ocst.PDOut1)
 	spanPowers = cmis.Span{Address: cmis.Address{Page: ocst.PageMonitors, Offset: ocst.RegOut2}, Length: ocst.RegLaunched + 2*ocst.Lanes - ocst.RegOut2}
 )
 
@@ -84,19 +84,14 @@ func (sw *Switch) Power(ctx context.Context, ports ...ocs.Port) (ocs.PowerReadin
 // powers are what was read of a module: spanOut1 and spanPowers.
 type powers struct{ out1, others []byte }
 
-// places are where the arrays of photodiodes begin in spanPowers, in their order but
-// without that of fibre 1.
-var places = [ocst.Photodiodes]int{
-	ocst.PDOut2: ocst.RegOut2, ocst.PDLoopTap: ocst.RegLoopTap, ocst.PDRx1: ocst.RegRx1,
-	ocst.PDRx2: ocst.RegRx2, ocst.PDRxLoop: ocst.RegRxLoop, ocst.PDLaunched: ocst.RegLaunched,
-}
-
 // at returns the power at one photodiode.
 func (p powers) at(array, lane int) cmis.Power {
+	from, span := p.others, spanPowers
 	if array == ocst.PDOut1 {
-		return cmis.Power(binary.BigEndian.Uint16(p.out1[2*lane:]))
+		from, span = p.out1, spanOut1
 	}
-	return cmis.Power(binary.BigEndian.Uint16(p.others[places[array]-ocst.RegOut2+2*lane:]))
+	at := int(ocst.PowersAt(array).Offset-span.Offset) + 2*lane
+	return cmis.Power(binary.BigEndian.Uint16(from[at:]))
 }
 
 // errMonitors is that monitors have no settings.

@@ -109,13 +109,7 @@ func (s seen) restarted() error {
 func (sw *Switch) restartError(op string, errs []error) error {
 	var all error
 	for _, err := range errs {
-		switch {
-		case err == nil:
-		case all == nil:
-			all = err
-		default:
-			all = fmt.Errorf("%w; %w", all, err)
-		}
+		all = and(all, err)
 	}
 	if all == nil {
 		return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ocslab/ocslab/drivers/internal/link"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/wire/scpi"
 )
@@ -121,7 +122,7 @@ func (s *session) once(ctx context.Context, r request, a *answer) error {
 		if silent := s.came.Add(wait); s.read > read && silent.Before(limit) {
 			limit = silent
 		}
-		if err = s.fill(ctx, limit); !errors.Is(err, errSilent) {
+		if err = s.fill(ctx, limit); !errors.Is(err, link.ErrSilent) {
 			continue
 		}
 		if tries--; tries > 0 {
@@ -216,7 +217,7 @@ func (s *session) pause(ctx context.Context, w *waiting, owed *bool) error {
 		if !s.now.Before(until) {
 			return nil
 		}
-		if err := s.fill(ctx, until); err != nil && !errors.Is(err, errSilent) {
+		if err := s.fill(ctx, until); err != nil && !errors.Is(err, link.ErrSilent) {
 			return err
 		}
 		if _, err := s.replies(w); err != nil {

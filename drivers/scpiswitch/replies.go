@@ -116,7 +116,7 @@ func (s *session) forget() {
 			break
 		}
 	}
-	if s.late != nil || s.dec.Pending() {
+	if s.in.Ended() || s.dec.Pending() {
 		s.end()
 	}
 }

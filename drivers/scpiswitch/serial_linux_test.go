@@ -23,17 +23,9 @@ func TestSerial(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	served := make(chan error, 1)
-	go func() { served <- line.Serve(ctx, srv) }()
-	defer func() {
-		cancel()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	}()
+	drivertest.Serve(t, func(ctx context.Context) error { return line.Serve(ctx, srv) })
 	// A read is given up when all but its reply has come.
-	reading, giveUp := context.WithCancelCause(ctx)
+	reading, giveUp := context.WithCancelCause(t.Context())
 	var asked bool
 	trace := func(sent bool, p []byte) {
 		asked = asked || sent && strings.HasPrefix(string(p), readMap)
@@ -42,7 +34,7 @@ func TestSerial(t *testing.T) {
 		}
 	}
 	open := func(trace func(bool, []byte)) *scpiswitch.Switch {
-		sw, err := scpiswitch.Open(ctx, scpiswitch.Config{Dialer: transport.Serial{Path: line.Path()}, Device: "rail0", Trace: trace})
+		sw, err := scpiswitch.Open(t.Context(), scpiswitch.Config{Dialer: transport.Serial{Path: line.Path()}, Device: "rail0", Trace: trace})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +49,7 @@ func TestSerial(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	want := drivertest.Map(t, "1>33,2>34")
-	if r, err := ocs.Reconcile(ctx, sw, want, ocs.Overwrite); err != nil || !r.After.Equal(want) {
+	if r, err := ocs.Reconcile(t.Context(), sw, want, ocs.Overwrite); err != nil || !r.After.Equal(want) {
 		t.Errorf("got %+v, %v", r, err)
 	}
 }

@@ -21,7 +21,8 @@ type session struct {
 	sw   *Switch
 	dead bool // conn is closed
 
-	writeBy, readBy time.Time // deadlines of conn
+	writeBy time.Time // deadline of conn
+	in      link.Reader
 
 	dec   scpi.ReplyDecoder
 	buf   []byte
@@ -32,13 +33,12 @@ type session struct {
 	came  time.Time // when something was last read
 	read  int       // bytes, ever
 	begin time.Time // when what the decoder holds began to come
-	late  error     // came with the last bytes, and is told when they are used
 	empty time.Time // when the error queue was last seen empty
 }
 
 func newSession(conn transport.Conn, sw *Switch) *session {
 	return &session{
-		conn: conn, sw: sw,
+		conn: conn, sw: sw, in: link.Reader{Conn: conn},
 		dec: scpi.ReplyDecoder{MaxLen: sw.cfg.MaxReply}, buf: make([]byte, 16<<10),
 		most: sw.cfg.MaxReply + 64<<10, // a long reply, and many errors
 	}
@@ -96,7 +96,7 @@ func (s *session) write(ctx context.Context, p []byte, head int, r *ocs.Receipt)
 			// Perhaps the device takes nothing until somebody takes what it says.
 			s.now = now
 			err = s.fill(ctx, now.Add(link.Patience))
-			if now = s.now; err == nil || errors.Is(err, errSilent) {
+			if now = s.now; err == nil || errors.Is(err, link.ErrSilent) {
 				continue
 			}
 		}
@@ -104,76 +104,20 @@ func (s *session) write(ctx context.Context, p []byte, head int, r *ocs.Receipt)
 	}
 }
 
-// fill reads once and feeds the decoder. It returns errSilent when nothing has
-// come until limit, and what gives up the request when ctx ends or the session
-// breaks.
+// fill reads once and feeds the decoder. It returns link.ErrSilent when nothing
+// has come until limit, and what gives up the request when ctx ends or the
+// session breaks.
 func (s *session) fill(ctx context.Context, limit time.Time) error {
-	if s.late != nil {
-		return s.broken(s.late)
-	}
-	soon, hurry := s.now.Add(link.Patience), false
-	if limit.Before(soon) {
-		soon, hurry = limit, true
-	}
-	if d, ok := ctx.Deadline(); ok && d.Before(soon) {
-		soon, hurry = d, true
-	}
-	// Left alone while there is some time, as in write.
-	if hurry || s.readBy.Sub(s.now) < link.Patience/2 {
-		s.readBy = soon
-		_ = s.conn.SetReadDeadline(soon)
-	}
-	n, err := s.conn.Read(s.buf)
-	if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
-		n, err = s.linger(ctx, limit)
-		s.readBy = time.Time{}
-	}
+	n, broken, err := s.in.Read(ctx, s.buf, s.now, limit)
 	s.now = time.Now()
 	switch {
-	case n > 0:
-		if !errors.Is(err, os.ErrDeadlineExceeded) {
-			s.late = err
-		}
-		s.feed(s.buf[:n])
-	case err == nil && !s.now.Before(limit):
-		return errSilent
-	case err == nil && ctx.Err() != nil:
-		return left{context.Cause(ctx)}
-	case err == nil, errors.Is(err, errSilent), errors.As(err, new(left)):
-		return err
-	default:
+	case broken:
 		return s.broken(err)
+	case err == nil:
+		s.feed(s.buf[:n])
 	}
-	return nil
+	return err
 }
-
-var errSilent = errors.New("nothing came")
-
-// linger reads when nothing has come at once. The end of ctx ends the read.
-func (s *session) linger(ctx context.Context, limit time.Time) (n int, err error) {
-	stop := context.AfterFunc(ctx, func() { _ = s.conn.SetReadDeadline(time.Unix(1, 0)) })
-	defer stop() // if it comes too late, the next read is interrupted once for nothing
-	for {
-		_ = s.conn.SetReadDeadline(limit)
-		if ctx.Err() == nil { // not even before the line above
-			n, err = s.conn.Read(s.buf)
-		}
-		switch {
-		case n > 0 || err != nil && !errors.Is(err, os.ErrDeadlineExceeded):
-			return n, err
-		case ctx.Err() != nil:
-			return 0, left{context.Cause(ctx)}
-		case !time.Now().Before(limit):
-			return 0, errSilent
-		}
-	}
-}
-
-// left is that nobody waits any more.
-type left struct{ why error }
-
-func (e left) Error() string { return "given up: " + e.why.Error() }
-func (e left) Unwrap() error { return e.why }
 
 // feed takes in what was read.
 func (s *session) feed(p []byte) {

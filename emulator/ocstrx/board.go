@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"time"
 
 	"github.com/ocslab/ocslab/emulator"
-	"github.com/ocslab/ocslab/wire/trxlink"
 )
 
 // Board is a controller board with modules in its slots. It speaks the controller link, see
@@ -37,8 +35,8 @@ var _ emulator.FrontEnd = (*Board)(nil)
 // error names what is wrong with p or opt.
 func NewBoard(p Personality, opt Options) (*Board, error) {
 	switch {
-	case p.Modules < 1 || p.Modules > trxlink.MaxSlots:
-		return nil, fmt.Errorf("board %s: %d modules, want 1 to %d", p.Model, p.Modules, trxlink.MaxSlots)
+	case p.Modules < 1 || p.Modules > MaxModules:
+		return nil, fmt.Errorf("board %s: %d modules, want 1 to %d", p.Model, p.Modules, MaxModules)
 	case opt.Table != "" && opt.Table != TableFactory && opt.Table != TableNone && opt.Table != TableDamaged:
 		return nil, fmt.Errorf("board %s: table %q, want %s, %s or %s", p.Model, opt.Table, TableFactory, TableNone, TableDamaged)
 	case len(opt.Serial) > maxBoardSerial || !printable(opt.Serial):
@@ -47,18 +45,7 @@ func NewBoard(p Personality, opt Options) (*Board, error) {
 	if err := p.Params.check(); err != nil {
 		return nil, fmt.Errorf("board %s: %w", p.Model, err)
 	}
-	if opt.Clock == nil {
-		opt.Clock = RealClock()
-	}
-	if opt.Name == "" {
-		opt.Name = p.Model
-	}
-	if opt.Serial == "" {
-		opt.Serial = serialOf(opt.Seed)
-	}
-	if opt.Ambient == 0 {
-		opt.Ambient = 25
-	}
+	opt = opt.filled(p.Model)
 	b := &Board{name: opt.Name, serial: opt.Serial, seed: opt.Seed, clock: opt.Clock, ambient: opt.Ambient, personality: p}
 	b.plate = plate{at: opt.Clock.Now(), from: opt.Ambient, to: opt.Ambient}
 	for i := range p.Modules {
@@ -95,6 +82,3 @@ func (b *Board) Model() string { return b.personality.Model }
 func (b *Board) ServeSession(ctx context.Context, conn io.ReadWriteCloser, _ emulator.SessionInfo) {
 	newBoardSession(b, conn).serve(ctx)
 }
-
-// plateTime is the time constant of the plate.
-const plateTime = 4 * time.Second

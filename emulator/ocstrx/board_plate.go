@@ -17,6 +17,7 @@ type plate struct {
 }
 
 const (
+	plateTime  = 4 * time.Second // its time constant
 	plateStep  = 250 * time.Millisecond
 	plateSteps = 64 // 16 s, four time constants; then it is there
 	plateLeast = -20.0

@@ -49,7 +49,7 @@ func newHost(t testing.TB, model string) *host {
 	}()
 	t.Cleanup(func() { here.Close(); <-ended })
 	h := &host{TB: t, board: board, clock: clock, conn: here}
-	if code, _ := h.ask(trxlink.Read, 0, trxlink.ReadPayload(cmis.Address{}, 1)); code != trxlink.CodeHello {
+	if code, _ := h.ask(trxlink.Read, 0, trxlink.AppendRead(nil, cmis.Address{}, 1)); code != trxlink.CodeHello {
 		t.Fatalf("before hello: %v", code)
 	}
 	if code, _ := h.ask(trxlink.Hello, trxlink.Board, []byte("host")); code != trxlink.CodeOK {
@@ -99,12 +99,12 @@ func (h *host) ask(k trxlink.Kind, slot uint8, payload []byte) (trxlink.Code, []
 }
 
 func commitFrame(path ocst.Path, lanes uint8, c ocst.Commit) []byte {
-	return trxlink.WritePayload(ocst.At(ocst.RegStaged), []byte{byte(path), lanes, byte(c)})
+	return trxlink.AppendWrite(nil, ocst.At(ocst.RegStaged), []byte{byte(path), lanes, byte(c)})
 }
 
 func (h *host) status(slot uint8) ocst.Status {
 	h.Helper()
-	code, p := h.ask(trxlink.Read, slot, trxlink.ReadPayload(ocst.StatusSpan.Address, ocst.StatusSpan.Length))
+	code, p := h.ask(trxlink.Read, slot, trxlink.AppendRead(nil, ocst.StatusSpan.Address, ocst.StatusSpan.Length))
 	if code != trxlink.CodeOK {
 		h.Fatal(code)
 	}
@@ -135,8 +135,8 @@ func TestBoard(t *testing.T) {
 		payload []byte
 		want    trxlink.Code
 	}{
-		{trxlink.Read, 8, trxlink.ReadPayload(cmis.Address{}, 1), trxlink.CodeSlot},
-		{trxlink.Read, trxlink.Board, trxlink.ReadPayload(cmis.Address{}, 1), trxlink.CodeSlot},
+		{trxlink.Read, 8, trxlink.AppendRead(nil, cmis.Address{}, 1), trxlink.CodeSlot},
+		{trxlink.Read, trxlink.Board, trxlink.AppendRead(nil, cmis.Address{}, 1), trxlink.CodeSlot},
 		{trxlink.Read, 0, []byte{0, 0, 0}, trxlink.CodeArgument},
 		{trxlink.Read, 0, []byte{0, 0, 0, 0}, trxlink.CodeArgument},
 		{trxlink.Read, 0, []byte{0, 0, 100, 100}, trxlink.CodeArgument},
@@ -145,9 +145,9 @@ func TestBoard(t *testing.T) {
 		{trxlink.Write, 0, []byte{9, 0xb0, 128, 1}, trxlink.CodeArgument},
 		{trxlink.Write, 0, []byte{0, 0xb0, 136, 1}, trxlink.CodeOK},
 		{trxlink.CDB, 0, []byte{1}, trxlink.CodeArgument},
-		{trxlink.Trigger, 0, trxlink.TriggerPayload(1), trxlink.CodeSlot},
-		{trxlink.Trigger, trxlink.Board, trxlink.TriggerPayload(0), trxlink.CodeArgument},
-		{trxlink.Trigger, trxlink.Board, trxlink.TriggerPayload(0x100), trxlink.CodeSlot},
+		{trxlink.Trigger, 0, trxlink.AppendTrigger(nil, 1), trxlink.CodeSlot},
+		{trxlink.Trigger, trxlink.Board, trxlink.AppendTrigger(nil, 0), trxlink.CodeArgument},
+		{trxlink.Trigger, trxlink.Board, trxlink.AppendTrigger(nil, 0x100), trxlink.CodeSlot},
 		{trxlink.Trigger, trxlink.Board, []byte{1}, trxlink.CodeArgument},
 		{trxlink.Hello, trxlink.Board, nil, trxlink.CodeArgument},
 		{trxlink.Plate, trxlink.Board, nil, trxlink.CodeArgument},
@@ -157,17 +157,17 @@ func TestBoard(t *testing.T) {
 			t.Errorf("%v of slot %d: % x: %v, want %v", c.kind, c.slot, c.payload, code, c.want)
 		}
 	}
-	f := h.frame(trxlink.Read, 0, trxlink.ReadPayload(cmis.Address{}, 1))
+	f := h.frame(trxlink.Read, 0, trxlink.AppendRead(nil, cmis.Address{}, 1))
 	f.Version = 2
 	h.send(f.Append(nil))
 	if r := h.hear(); trxlink.Code(r.Payload[0]) != trxlink.CodeVersion {
 		t.Errorf("version 2: %v", r)
 	}
-	code, p = h.ask(trxlink.CDB, 2, trxlink.CDBPayload(ocst.CDBVerification, nil))
+	code, p = h.ask(trxlink.CDB, 2, trxlink.AppendCDB(nil, ocst.CDBVerification, nil))
 	if code != trxlink.CodeOK || cmis.CDBStatus(p[0]) != cmis.CDBSuccess || len(p) != 38 {
 		t.Errorf("CDB: %v, % x", code, p)
 	}
-	code, p = h.ask(trxlink.CDB, 2, trxlink.CDBPayload(ocst.CDBHeaterTest, nil))
+	code, p = h.ask(trxlink.CDB, 2, trxlink.AppendCDB(nil, ocst.CDBHeaterTest, nil))
 	if code != trxlink.CodeOK || cmis.CDBStatus(p[0]) != cmis.CDBPassword {
 		t.Errorf("CDB without password: %v, % x", code, p)
 	}
@@ -178,12 +178,12 @@ func TestCDBBusy(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t, "ocstrx-8x112g") // whose clock stands still
-		code, _ := h.ask(trxlink.CDB, 0, trxlink.CDBPayload(ocst.CDBSwitch, []byte{3, 0xff, 1}))
+		code, _ := h.ask(trxlink.CDB, 0, trxlink.AppendCDB(nil, ocst.CDBSwitch, []byte{3, 0xff, 1}))
 		if code != trxlink.CodeBusy {
 			t.Errorf("%v, want %v", code, trxlink.CodeBusy)
 		}
 		h.clock.Advance(time.Millisecond)
-		h.send(h.frame(trxlink.CDB, 0, trxlink.CDBPayload(ocst.CDBSwitch, []byte{1, 0xff, 1})).Append(nil))
+		h.send(h.frame(trxlink.CDB, 0, trxlink.AppendCDB(nil, ocst.CDBSwitch, []byte{1, 0xff, 1})).Append(nil))
 		time.Sleep(trxlink.CDBTime / 2)
 		h.clock.Advance(time.Millisecond)
 		if r := h.hear(); !bytes.Equal(r.Payload, []byte{0, byte(cmis.CDBSuccess), 0, 0, 0, 0, 2}) {
@@ -201,7 +201,7 @@ func TestTrigger(t *testing.T) {
 			h.ask(trxlink.Write, slot, commitFrame(ocst.LoopPath, 0xff, ocst.CommitArm))
 		}
 	}
-	code, p := h.ask(trxlink.Trigger, trxlink.Board, trxlink.TriggerPayload(0xff))
+	code, p := h.ask(trxlink.Trigger, trxlink.Board, trxlink.AppendTrigger(nil, 0xff))
 	if code != trxlink.CodeNotArmed || !bytes.Equal(p, []byte{5}) {
 		t.Errorf("half-armed: %v, % x", code, p)
 	}
@@ -211,7 +211,7 @@ func TestTrigger(t *testing.T) {
 		}
 	}
 	h.ask(trxlink.Write, 5, commitFrame(ocst.LoopPath, 0xff, ocst.CommitArm))
-	if code, _ := h.ask(trxlink.Trigger, trxlink.Board, trxlink.TriggerPayload(0xff)); code != trxlink.CodeOK {
+	if code, _ := h.ask(trxlink.Trigger, trxlink.Board, trxlink.AppendTrigger(nil, 0xff)); code != trxlink.CodeOK {
 		t.Errorf("all armed: %v", code)
 	}
 	h.clock.Advance(time.Millisecond)
@@ -283,7 +283,7 @@ func testChunks(t *testing.T) {
 		if i%7 == 0 {
 			stream = append(stream, "noise\xa5\x5a"...)
 		}
-		stream = h.frame(trxlink.Read, 0, trxlink.ReadPayload(ocst.At(uint8(128+i%100)), 1)).Append(stream)
+		stream = h.frame(trxlink.Read, 0, trxlink.AppendRead(nil, ocst.At(uint8(128+i%100)), 1)).Append(stream)
 	}
 	go func() {
 		for len(stream) > 0 {
@@ -307,7 +307,7 @@ func TestGap(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t, "ocstrx-8x112g")
-		good := h.frame(trxlink.Read, 0, trxlink.ReadPayload(cmis.Address{}, 1)).Append(nil)
+		good := h.frame(trxlink.Read, 0, trxlink.AppendRead(nil, cmis.Address{}, 1)).Append(nil)
 		long := h.frame(trxlink.Write, 0, make([]byte, 100)).Append(nil)
 		begun := time.Now()
 		h.send(append(long[:30:30], good...)) // seems to be inside of the long one
@@ -318,7 +318,7 @@ func TestGap(t *testing.T) {
 			t.Errorf("after %v, want %v", waited, trxlink.Gap)
 		}
 		h.send(trxlink.Frame{Kind: trxlink.Read | trxlink.Reply, Seq: 9, Payload: []byte{0}}.Append(nil))
-		if code, _ := h.ask(trxlink.Read, 0, trxlink.ReadPayload(cmis.Address{}, 1)); code != trxlink.CodeOK {
+		if code, _ := h.ask(trxlink.Read, 0, trxlink.AppendRead(nil, cmis.Address{}, 1)); code != trxlink.CodeOK {
 			t.Error(code)
 		}
 		// Begun, and the host is gone.
@@ -400,7 +400,7 @@ func TestNoise(t *testing.T) {
 				f = h.frame(trxlink.Write, 0, commitFrame(ocst.Dark, 0xff, ocst.CommitNow))
 				commits++
 			} else {
-				f = h.frame(trxlink.Read, 0, trxlink.ReadPayload(ocst.At(ocst.RegMagic), 4))
+				f = h.frame(trxlink.Read, 0, trxlink.AppendRead(nil, ocst.At(ocst.RegMagic), 4))
 			}
 			for try := 0; ; try++ {
 				if try == 20 {
@@ -521,9 +521,9 @@ func FuzzSession(f *testing.F) {
 		return trxlink.Frame{Kind: k, Slot: slot, Payload: p}.Append(nil)
 	}
 	f.Add(frame(trxlink.Hello, trxlink.Board, []byte{1, 2, 3, 4}))
-	f.Add(frame(trxlink.Read, 0, trxlink.ReadPayload(ocst.At(128), 128)))
+	f.Add(frame(trxlink.Read, 0, trxlink.AppendRead(nil, ocst.At(128), 128)))
 	f.Add(frame(trxlink.Write, 0, commitFrame(ocst.LoopPath, 0xff, ocst.CommitNow)))
-	f.Add(frame(trxlink.CDB, 0, trxlink.CDBPayload(ocst.CDBPermute, []byte{9, 9, 9, 9, 9, 9, 9, 9})))
+	f.Add(frame(trxlink.CDB, 0, trxlink.AppendCDB(nil, ocst.CDBPermute, []byte{9, 9, 9, 9, 9, 9, 9, 9})))
 	f.Add(frame(trxlink.Plate, trxlink.Board, []byte{0x80, 0}))
 	f.Add(frame(trxlink.Trigger, trxlink.Board, []byte{0, 1}))
 	f.Fuzz(func(t *testing.T, stream []byte) {

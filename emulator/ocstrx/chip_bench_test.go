@@ -41,10 +41,15 @@ func BenchmarkChipLane(b *testing.B) {
 	})
 }
 
-func BenchmarkChipPowers(b *testing.B) {
-	c := newChip(DefaultParams(), 1)
+// litLoop returns a chip with all lanes settled on the loop, and when that is.
+func litLoop(b *testing.B) (c *chip, at time.Duration) {
+	c = newChip(DefaultParams(), 1)
 	c.light(0, 0xff)
-	at := settle(b, c, 0, loopStates(b, ocst.DefaultPermutation()))
+	return c, settle(b, c, 0, loopStates(b, ocst.DefaultPermutation()))
+}
+
+func BenchmarkChipPowers(b *testing.B) {
+	c, at := litLoop(b)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		c.powers(at + time.Duration(i))
@@ -52,9 +57,7 @@ func BenchmarkChipPowers(b *testing.B) {
 }
 
 func BenchmarkChipRead(b *testing.B) {
-	c := newChip(DefaultParams(), 1)
-	c.light(0, 0xff)
-	at := settle(b, c, 0, loopStates(b, ocst.DefaultPermutation()))
+	c, at := litLoop(b)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		c.read(at + time.Duration(i))

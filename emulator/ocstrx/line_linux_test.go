@@ -35,7 +35,7 @@ func TestSerialLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		hello := trxlink.Frame{Kind: trxlink.Hello, Slot: trxlink.Board, Seq: 0xff, Payload: []byte("host")}
-		request := trxlink.Frame{Kind: trxlink.Read, Seq: host, Payload: trxlink.ReadPayload(ocst.At(ocst.RegMagic), 4)}
+		request := trxlink.Frame{Kind: trxlink.Read, Seq: host, Payload: trxlink.AppendRead(nil, ocst.At(ocst.RegMagic), 4)}
 		if _, err := f.Write(request.Append(hello.Append(nil))); err != nil {
 			t.Fatal(err)
 		}

@@ -34,6 +34,26 @@ type Options struct {
 	Wall func() time.Time
 }
 
+// filled returns the options with all defaults filled in.
+func (o Options) filled(name string) Options {
+	if o.Name == "" {
+		o.Name = name
+	}
+	if o.Serial == "" {
+		o.Serial = serialOf(o.Seed)
+	}
+	if o.Clock == nil {
+		o.Clock = RealClock()
+	}
+	if o.Ambient == 0 {
+		o.Ambient = startAmbient
+	}
+	if o.Wall == nil {
+		o.Wall = time.Now
+	}
+	return o
+}
+
 // Module is one emulated transceiver. It is a [cmis.Memory], and safe for concurrent use:
 // requests are done one after another.
 type Module struct {
@@ -108,21 +128,7 @@ type Module struct {
 // NewModule returns a module that was given power at this moment: it is ready after about
 // 11 ms. Nothing of p is checked that [LoadPersonality] has checked already.
 func NewModule(p Params, opt Options) *Module {
-	if opt.Clock == nil {
-		opt.Clock = RealClock()
-	}
-	if opt.Wall == nil {
-		opt.Wall = time.Now
-	}
-	if opt.Serial == "" {
-		opt.Serial = serialOf(opt.Seed)
-	}
-	if opt.Name == "" {
-		opt.Name = "module"
-	}
-	if opt.Ambient == 0 {
-		opt.Ambient = 25
-	}
+	opt = opt.filled("module")
 	m := &Module{
 		name: opt.Name, clock: opt.Clock, wall: opt.Wall, p: p, serial: opt.Serial,
 		chip:  newChip(p, opt.Seed),
@@ -186,13 +192,10 @@ func (m *Module) Armed() bool {
 
 // Trigger pulls the trigger line: an armed module switches, another one notes
 // [ocst.FaultNotArmed].
-func (m *Module) Trigger() { m.triggerAt(m.clock.Now()) }
-
-// triggerAt is for modules whose lines are pulled at once.
-func (m *Module) triggerAt(at time.Duration) {
+func (m *Module) Trigger() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.advanceTo(at)
+	m.advance()
 	m.trigger()
 }
 

@@ -55,12 +55,8 @@ func TestSwitchFaults(t *testing.T) {
 			t.Parallel()
 			b := readyBench(t, 21)
 			b.switchTo(ocst.Dark, 0xff)
-			f, err := ParseDeviceFault(c.fault)
-			if err != nil {
-				t.Fatal(err)
-			}
 			b.takeFlags()
-			b.Inject(f)
+			b.Inject(mustFault(t, c.fault))
 			b.order(c.path, 0xff, ocst.CommitNow)
 			b.clock.Advance(time.Millisecond)
 			if got := b.status().Result; got != c.want {
@@ -119,12 +115,8 @@ func TestIdleFaults(t *testing.T) {
 			b := readyBench(t, 23)
 			b.switchTo(ocst.LoopPath, 0xff)
 			b.switchTo(ocst.Path1, 0xff)
-			f, err := ParseDeviceFault(c.fault)
-			if err != nil {
-				t.Fatal(err)
-			}
 			b.takeFlags()
-			b.Inject(f)
+			b.Inject(mustFault(t, c.fault))
 			b.clock.Advance(time.Minute)
 			b.wantFault(c.want, c.where, c.flag, 2)
 		})

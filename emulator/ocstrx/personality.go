@@ -6,6 +6,7 @@ import (
 
 	"github.com/ocslab/ocslab/internal/builtin"
 	"github.com/ocslab/ocslab/internal/strictyaml"
+	"github.com/ocslab/ocslab/wire/trxlink"
 )
 
 // Personality is a model: what its modules are like, and what board they sit on. It is read
@@ -20,7 +21,7 @@ type Personality struct {
 }
 
 // MaxModules is how many modules a board has at most.
-const MaxModules = 16
+const MaxModules = trxlink.MaxSlots
 
 //go:embed personalities/*.yaml
 var embedded embed.FS

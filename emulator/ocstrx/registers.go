@@ -22,7 +22,7 @@ func (m *Module) clearRegisters() {
 	m.store.Bytes(cmis.Address{Offset: cmis.RegGlobalControl}, 1)[0] = byte(cmis.LowPwrAllowRequestHW)
 	clear(m.store.Bytes(cmis.Address{Offset: cmis.RegModuleFlags}, 6))
 	clear(m.store.Bytes(cmis.Address{Offset: cmis.RegModuleMasks}, 6))
-	clear(m.store.Bytes(cmis.Address{Page: 0x10, Offset: 128}, pageSize))
+	clear(m.store.Bytes(cmis.Address{Page: cmis.ControlPage, Offset: 128}, pageSize))
 	clear(m.store.Bytes(cmis.Address{Page: 0x11, Offset: 128}, pageSize))
 	clear(m.store.Bytes(cdbPage, pageSize))
 	clear(m.store.Bytes(cmis.Address{Offset: cmis.RegPassword}, 4))
@@ -63,8 +63,8 @@ func (m *Module) control() cmis.GlobalControl {
 // disabled are the lanes whose light the host has switched off, or whose data path it has
 // taken down.
 func (m *Module) disabled() uint8 {
-	p := m.store.Bytes(cmis.Address{Page: 0x10, Offset: 128}, 3)
-	return p[0] | p[2]
+	p := m.store.Bytes(cmis.LaneControlSpan.Address, cmis.LaneControlSpan.Length)
+	return p[0] | p[cmis.RegTxDisable-cmis.RegDPDeinit]
 }
 
 // stagedLoop is where the next switch is to take the lanes.
@@ -143,7 +143,7 @@ func (m *Module) write(a cmis.Address, data []byte) error {
 		return m.writeLower(a, data)
 	}
 	switch a.Page {
-	case 0x10:
+	case cmis.ControlPage:
 		err := m.store.Write(a, data)
 		m.shine()
 		m.listen()

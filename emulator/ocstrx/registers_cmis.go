@@ -2,6 +2,7 @@ package ocstrx
 
 import (
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"github.com/ocslab/ocslab/wire/cmis"
@@ -14,7 +15,9 @@ const biasUnits = 30000
 
 // Flags of page 11h.
 const (
-	regTxLOS = 136
+	regLaneFlags  = 134
+	laneFlagBytes = 20
+
 	regRxLOS = 147
 	regRxLOL = 148
 )
@@ -24,7 +27,7 @@ func (m *Module) fillLower() {
 	m.latchLanes()
 	p := m.store.Bytes(cmis.Address{}, pageSize)
 	flags, _ := cmis.DecodeModuleFlags(p[cmis.RegModuleFlags:cmis.RegTemperature])
-	lanes := m.laneFlags()
+	lanes := slices.ContainsFunc(m.laneFlags(), func(b byte) bool { return b != 0 })
 	s := cmis.ModuleStatus{
 		State: cmisState(m.state), Interrupt: m.interrupt(flags), LaneFlags: lanes, Flags: flags,
 		Celsius: m.chip.temperature(m.now), Volts: supplyV,
@@ -60,9 +63,8 @@ func (m *Module) interrupt(flags cmis.ModuleFlags) bool {
 	if m.control8(ocst.RegFlags)&^m.control8(ocst.RegFlagMask) != 0 {
 		return true
 	}
-	latched := m.store.Bytes(cmis.Address{Page: 0x11, Offset: 134}, 20)
-	masked := m.store.Bytes(cmis.Address{Page: 0x10, Offset: 213}, 20)
-	for i, b := range latched {
+	masked := m.store.Bytes(cmis.Address{Page: cmis.ControlPage, Offset: cmis.RegLaneMasks}, laneFlagBytes)
+	for i, b := range m.laneFlags() {
 		if b&^masked[i] != 0 {
 			return true
 		}
@@ -70,13 +72,9 @@ func (m *Module) interrupt(flags cmis.ModuleFlags) bool {
 	return false
 }
 
-func (m *Module) laneFlags() bool {
-	for _, b := range m.store.Bytes(cmis.Address{Page: 0x11, Offset: 134}, 20) {
-		if b != 0 {
-			return true
-		}
-	}
-	return false
+// laneFlags are the latched flags of lanes.
+func (m *Module) laneFlags() []byte {
+	return m.store.Bytes(cmis.Address{Page: 0x11, Offset: regLaneFlags}, laneFlagBytes)
 }
 
 // latchLanes latches the flags of lanes that are so now: no light at the receiver, or none
@@ -125,7 +123,7 @@ func (m *Module) fillLanes() {
 
 // dataPath is what CMIS calls the state of a lane.
 func (m *Module) dataPath(lane int) cmis.DataPathState {
-	deinit := m.store.Bytes(cmis.Address{Page: 0x10, Offset: 128}, 1)[0]
+	deinit := m.store.Bytes(cmis.Address{Page: cmis.ControlPage, Offset: cmis.RegDPDeinit}, 1)[0]
 	switch {
 	case m.state != ocst.StateReady || deinit>>lane&1 != 0:
 		return cmis.DataPathDeactivated

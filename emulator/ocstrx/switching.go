@@ -356,7 +356,7 @@ func (m *Module) findLimits(r *run) {
 			l[ocst.PDLoopTap] -= m.p.ElementLoss
 		}
 		for i := range l {
-			l[i] = ratio(min(settleRatio, l[i]-settleMargin))
+			l[i] = fromDB(min(settleRatio, l[i]-settleMargin))
 		}
 	}
 }

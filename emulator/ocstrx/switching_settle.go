@@ -15,8 +15,6 @@ const (
 	sensitivity   = 0.05 // mW at a receiver, about -13 dBm, that clock recovery needs
 )
 
-func ratio(db float64) float64 { return math.Pow(10, db/10) }
-
 func sortEnds(ends []driveEnd) {
 	slices.SortFunc(ends, func(a, b driveEnd) int { return int(b.at - a.at) })
 }
@@ -171,7 +169,7 @@ func (m *Module) compare(lane, right int) ocst.Fault {
 	return ocst.NoFault
 }
 
-var ratioTwoPaths = ratio(twoPathsRatio)
+var ratioTwoPaths = fromDB(twoPathsRatio)
 
 // leastPath is the share of the light of a lane that a path passes at least.
 const leastPath = 0.5

@@ -59,7 +59,7 @@ func (c *chip) reslow(cell time.Duration) {
 		for e := range s.drift {
 			s.drift[e] = c.params.Drift * step * walk(c.seed, e, uint64(n))
 		}
-		s.dim = math.Pow(10, c.params.LaserDrift*step*walk(c.seed, ocst.Elements, uint64(n))/10)
+		s.dim = fromDB(c.params.LaserDrift * step * walk(c.seed, ocst.Elements, uint64(n)))
 	}
 	dt := c.housing.celsius(at) - c.params.Reference
 	s.heat = 1 / ((1 + c.params.TCR*dt) * (1 + c.params.Ageing*at.Hours()/1000))

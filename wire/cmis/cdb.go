@@ -17,7 +17,7 @@ const (
 )
 
 // CDBStatusAddress is where a module says how a command goes.
-var CDBStatusAddress = Address{Offset: 37}
+var CDBStatusAddress = Address{Offset: RegCDBStatus}
 
 // CDBStatus is the status of a command (OIF-CMIS-05.2, table 8-13).
 type CDBStatus uint8

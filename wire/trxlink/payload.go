@@ -82,10 +82,13 @@ func text(p []byte) string {
 	return string(b)
 }
 
-// ReadPayload is the payload of READ of n bytes at a; a passes [cmis.Address.Check] with n.
-func ReadPayload(a cmis.Address, n int) []byte { return []byte{a.Bank, a.Page, a.Offset, byte(n)} }
+// AppendRead appends the payload of READ of n bytes at a to b; a passes [cmis.Address.Check]
+// with n.
+func AppendRead(b []byte, a cmis.Address, n int) []byte {
+	return append(b, a.Bank, a.Page, a.Offset, byte(n))
+}
 
-// ParseRead is the inverse of [ReadPayload]. An error means CodeArgument.
+// ParseRead is the inverse of [AppendRead]. An error means CodeArgument.
 func ParseRead(p []byte) (a cmis.Address, n int, err error) {
 	if len(p) != 4 {
 		return a, 0, fmt.Errorf("read: a payload of %d bytes, want 4", len(p))
@@ -94,13 +97,13 @@ func ParseRead(p []byte) (a cmis.Address, n int, err error) {
 	return a, n, a.Check(n)
 }
 
-// WritePayload is the payload of WRITE of data at a; a passes [cmis.Address.Check] with the
-// length of data.
-func WritePayload(a cmis.Address, data []byte) []byte {
-	return append([]byte{a.Bank, a.Page, a.Offset}, data...)
+// AppendWrite appends the payload of WRITE of data at a to b; a passes [cmis.Address.Check]
+// with the length of data.
+func AppendWrite(b []byte, a cmis.Address, data []byte) []byte {
+	return append(append(b, a.Bank, a.Page, a.Offset), data...)
 }
 
-// ParseWrite is the inverse of [WritePayload]; data is part of p. An error means
+// ParseWrite is the inverse of [AppendWrite]; data is part of p. An error means
 // CodeArgument.
 func ParseWrite(p []byte) (a cmis.Address, data []byte, err error) {
 	if len(p) < 3 {
@@ -110,12 +113,13 @@ func ParseWrite(p []byte) (a cmis.Address, data []byte, err error) {
 	return a, data, a.Check(len(data))
 }
 
-// CDBPayload is the payload of CDB with a message of at most [cmis.CDBMaxPayload] bytes.
-func CDBPayload(command uint16, message []byte) []byte {
-	return append(binary.BigEndian.AppendUint16(nil, command), message...)
+// AppendCDB appends the payload of CDB with a message of at most [cmis.CDBMaxPayload] bytes
+// to b.
+func AppendCDB(b []byte, command uint16, message []byte) []byte {
+	return append(binary.BigEndian.AppendUint16(b, command), message...)
 }
 
-// ParseCDB is the inverse of [CDBPayload]; message is part of p. An error means CodeArgument.
+// ParseCDB is the inverse of [AppendCDB]; message is part of p. An error means CodeArgument.
 func ParseCDB(p []byte) (command uint16, message []byte, err error) {
 	if len(p) < 2 || len(p) > 2+cmis.CDBMaxPayload {
 		return 0, nil, fmt.Errorf("CDB: a payload of %d bytes, want 2 to %d", len(p), 2+cmis.CDBMaxPayload)
@@ -123,10 +127,10 @@ func ParseCDB(p []byte) (command uint16, message []byte, err error) {
 	return binary.BigEndian.Uint16(p), p[2:], nil
 }
 
-// TriggerPayload is the payload of TRIGGER; bit 0 of the mask is slot 0.
-func TriggerPayload(slots uint16) []byte { return binary.BigEndian.AppendUint16(nil, slots) }
+// AppendTrigger appends the payload of TRIGGER to b; bit 0 of the mask is slot 0.
+func AppendTrigger(b []byte, slots uint16) []byte { return binary.BigEndian.AppendUint16(b, slots) }
 
-// ParseTrigger is the inverse of [TriggerPayload]. An error means CodeArgument.
+// ParseTrigger is the inverse of [AppendTrigger]. An error means CodeArgument.
 func ParseTrigger(p []byte) (slots uint16, err error) {
 	if len(p) != 2 {
 		return 0, fmt.Errorf("trigger: a payload of %d bytes, want 2", len(p))

@@ -74,17 +74,17 @@ func TestPayloads_RoundTrip(t *testing.T) {
 		n := rapid.IntRange(0, 200).Draw(t, "length")
 		data := rapid.SliceOfN(rapid.Byte(), n, n).Draw(t, "data")
 		whole := a.Check(n) == nil
-		if got, count, err := trxlink.ParseRead(trxlink.ReadPayload(a, n)); (err == nil) != whole || whole && (got != a || count != n) {
+		if got, count, err := trxlink.ParseRead(trxlink.AppendRead(nil, a, n)); (err == nil) != whole || whole && (got != a || count != n) {
 			t.Fatalf("read: %v for %d, %v", got, count, err)
 		}
-		if got, back, err := trxlink.ParseWrite(trxlink.WritePayload(a, data)); (err == nil) != whole || whole && (got != a || !bytes.Equal(back, data)) {
+		if got, back, err := trxlink.ParseWrite(trxlink.AppendWrite(nil, a, data)); (err == nil) != whole || whole && (got != a || !bytes.Equal(back, data)) {
 			t.Fatalf("write: %v, % x, %v", got, back, err)
 		}
 		command, mask := rapid.Uint16().Draw(t, "command"), rapid.Uint16().Draw(t, "mask")
-		if got, back, err := trxlink.ParseCDB(trxlink.CDBPayload(command, data)); (err == nil) != (n <= 120) || err == nil && (got != command || !bytes.Equal(back, data)) {
+		if got, back, err := trxlink.ParseCDB(trxlink.AppendCDB(nil, command, data)); (err == nil) != (n <= 120) || err == nil && (got != command || !bytes.Equal(back, data)) {
 			t.Fatalf("CDB: %04Xh, % x, %v", got, back, err)
 		}
-		if got, err := trxlink.ParseTrigger(trxlink.TriggerPayload(mask)); err != nil || got != mask {
+		if got, err := trxlink.ParseTrigger(trxlink.AppendTrigger(nil, mask)); err != nil || got != mask {
 			t.Fatalf("trigger: %04Xh, %v", got, err)
 		}
 		set := trxlink.PlateSetting(rapid.Int16().Draw(t, "setting"))
@@ -103,10 +103,10 @@ func TestPayloads_Golden(t *testing.T) {
 	t.Parallel()
 	a := cmis.Address{Page: 0xb2, Bank: 2, Offset: 128}
 	for _, tt := range []struct{ got, want []byte }{
-		{trxlink.ReadPayload(a, 128), []byte{2, 0xb2, 128, 128}},
-		{trxlink.WritePayload(a, []byte{7, 8}), []byte{2, 0xb2, 128, 7, 8}},
-		{trxlink.CDBPayload(0x8001, []byte{1}), []byte{0x80, 1, 1}},
-		{trxlink.TriggerPayload(0x0102), []byte{1, 2}},
+		{trxlink.AppendRead(nil, a, 128), []byte{2, 0xb2, 128, 128}},
+		{trxlink.AppendWrite(nil, a, []byte{7, 8}), []byte{2, 0xb2, 128, 7, 8}},
+		{trxlink.AppendCDB(nil, 0x8001, []byte{1}), []byte{0x80, 1, 1}},
+		{trxlink.AppendTrigger(nil, 0x0102), []byte{1, 2}},
 		{trxlink.PlateAt(25.5).Append(nil), []byte{0x19, 0x80}},
 		{trxlink.PlateAt(-1).Append(nil), []byte{0xff, 0x00}},
 		{trxlink.PlateLeave.Append(nil), []byte{0x80, 0x00}},
@@ -145,16 +145,16 @@ func FuzzPayloads(f *testing.F) {
 		f.Add(p)
 	}
 	f.Fuzz(func(t *testing.T, p []byte) {
-		if a, n, err := trxlink.ParseRead(p); err == nil && (a.Check(n) != nil || !bytes.Equal(trxlink.ReadPayload(a, n), p)) {
+		if a, n, err := trxlink.ParseRead(p); err == nil && (a.Check(n) != nil || !bytes.Equal(trxlink.AppendRead(nil, a, n), p)) {
 			t.Fatalf("% x is a read of %d at %v", p, n, a)
 		}
-		if a, data, err := trxlink.ParseWrite(p); err == nil && (a.Check(len(data)) != nil || !bytes.Equal(trxlink.WritePayload(a, data), p)) {
+		if a, data, err := trxlink.ParseWrite(p); err == nil && (a.Check(len(data)) != nil || !bytes.Equal(trxlink.AppendWrite(nil, a, data), p)) {
 			t.Fatalf("% x is a write of % x at %v", p, data, a)
 		}
-		if id, data, err := trxlink.ParseCDB(p); err == nil && !bytes.Equal(trxlink.CDBPayload(id, data), p) {
+		if id, data, err := trxlink.ParseCDB(p); err == nil && !bytes.Equal(trxlink.AppendCDB(nil, id, data), p) {
 			t.Fatalf("% x is command %04Xh with % x", p, id, data)
 		}
-		if mask, err := trxlink.ParseTrigger(p); err == nil && !bytes.Equal(trxlink.TriggerPayload(mask), p) {
+		if mask, err := trxlink.ParseTrigger(p); err == nil && !bytes.Equal(trxlink.AppendTrigger(nil, mask), p) {
 			t.Fatalf("% x triggers %04Xh", p, mask)
 		}
 		if s, err := trxlink.ParsePlate(p); err == nil && !bytes.Equal(s.Append(nil), p) {

@@ -75,14 +75,30 @@ func Listen(tb testing.TB, serve func(context.Context, net.Listener) error) stri
 	if err != nil {
 		tb.Fatal(err)
 	}
+	Serve(tb, func(ctx context.Context) error { return serve(ctx, l) })
+	return l.Addr().String()
+}
+
+// Serve runs a server until the test ends. It must end with its context, without
+// an error.
+func Serve(tb testing.TB, serve func(context.Context) error) {
+	tb.Helper()
 	served := make(chan error, 1)
 	ctx, stop := context.WithCancel(context.Background())
-	go func() { served <- serve(ctx, l) }()
+	go func() { served <- serve(ctx) }()
 	tb.Cleanup(func() {
 		stop()
 		if err := <-served; err != nil {
 			tb.Error(err)
 		}
 	})
-	return l.Addr().String()
+}
+
+// Holds reports an error unless the switch says that it holds the map that want
+// says, as "1>17,2>18".
+func Holds(t testing.TB, sw ocs.Switch, want string) {
+	t.Helper()
+	if m, err := sw.CrossConnects(t.Context()); err != nil || !m.Equal(Map(t, want)) {
+		t.Errorf("holds %v, %v, want %s", m, err, want)
+	}
 }

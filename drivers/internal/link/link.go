@@ -1,5 +1,5 @@
 // Package link has what the drivers share of keeping a session with a device:
-// who may use it and until when, and writing requests to it.
+// who may use it and until when, writing requests to it and reading what it says.
 package link
 
 import (

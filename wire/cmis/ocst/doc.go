@@ -50,7 +50,7 @@
 //
 // Page B4h, in State Cal only: bank 0 the DAC codes of the heaters at arms A of all
 // elements (36 x U16, 12 bits), bank 1 of arms B; bank 0 also 200 lanes lit, 201 laser on,
-// 202-203 (R) optical heaters' power, 0.1 mW. A write is done at once for all it covers.
+// 202-203 (R) power in all heaters, 0.1 mW. A write is done at once for all it covers.
 // What would take the module beyond 12 W is not done, and gives FaultPower.
 //
 // Page B5h, banks 0 and 1: currents of the heaters (36 x U16, µA).
