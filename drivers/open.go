@@ -246,7 +246,7 @@ func openNETCONF(ctx context.Context, _ Target, d transport.Dialer, opt Options)
 
 // openTransceivers opens the modules behind a board.
 func openTransceivers(ctx context.Context, t Target, d transport.Dialer, opt Options) (ocs.Switch, error) {
-	cfg := ocstrx.LinkConfig{Dialer: d, Device: opt.Name, Trace: opt.Trace}
+	cfg := ocstrx.LinkConfig{Dialer: d, Device: opt.Name, Trace: frames(opt.Trace)}
 	cfg.Timeout, cfg.Retries = linkTimes(opt.Timeout, t.number("baud"))
 	bus, err := ocstrx.OpenLink(ctx, cfg)
 	if err != nil {
