@@ -158,7 +158,7 @@ func (c *bundleClient) SetMonitor(context.Context, ocs.Monitor) error {
 func (b *bundle) config(maxPorts int) conformance.Config {
 	return conformance.Config{
 		Open:     func(context.Context) (ocs.Switch, error) { return &bundleClient{bundle: b}, nil },
-		MaxPorts: maxPorts, Settle: 20 * time.Millisecond, Timeout: 10 * time.Second,
+		MaxPorts: maxPorts, Settle: time.Second, Timeout: 10 * time.Second,
 	}
 }
 
