@@ -3,7 +3,6 @@ package mzi
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
@@ -14,12 +13,6 @@ import (
 
 // ErrRefused is a table that the module did not take; it uses the one before.
 var ErrRefused = errors.New("the module refused the calibration table")
-
-// pageBytes is the length of a bank of page B7h, and tableBanks how many a table can fill.
-const (
-	pageBytes  = 128
-	tableBanks = 64
-)
 
 // ReadTable returns the table that a module uses, whatever its state is. An error matches
 // [ocst.ErrTable] when what the module holds is no table, or a damaged one.
@@ -38,20 +31,16 @@ func ReadTable(ctx context.Context, mem cmis.Memory) (*ocst.Table, error) {
 // readPages reads as many pages as the first one says that there are, or the first alone
 // when that makes no sense; [ocst.ParsePages] says then what is wrong with it.
 func readPages(ctx context.Context, mem cmis.Memory) ([][]byte, error) {
-	const lengthAt = 6 // of the whole table, 4 bytes
 	count := 1
 	var pages [][]byte
 	for bank := 0; bank < count; bank++ {
-		page := make([]byte, pageBytes)
+		page := make([]byte, ocst.PageData+2)
 		if err := mem.Read(ctx, tablePage(bank), page); err != nil {
 			return nil, err
 		}
 		pages = append(pages, page)
-		if bank == 0 {
-			length := int64(binary.BigEndian.Uint32(page[lengthAt:]))
-			if need := (length + ocst.PageData - 1) / ocst.PageData; need > 0 && need <= tableBanks {
-				count = int(need)
-			}
+		if n, err := ocst.TablePages(page); bank == 0 && err == nil {
+			count = n
 		}
 	}
 	return pages, nil

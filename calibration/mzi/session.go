@@ -91,9 +91,8 @@ func Begin(ctx context.Context, cfg Config) (*Session, error) {
 	if err := s.identify(ctx); err != nil {
 		return nil, err
 	}
-	var password [4]byte
-	binary.BigEndian.PutUint32(password[:], cfg.Password)
-	if err := s.write(ctx, cmis.Address{Offset: 122}, password[:]); err != nil {
+	s.writes++
+	if err := cmis.EnterPassword(ctx, cfg.Memory, cfg.Password); err != nil {
 		return nil, fmt.Errorf("password of module %s: %w", s.serial, err)
 	}
 	s.open = true // from here on the module may be in State Cal
@@ -254,28 +253,14 @@ func (s *Session) Wait(ctx context.Context, d time.Duration) error {
 
 // Temperature reads the temperature of the case, °C.
 func (s *Session) Temperature(ctx context.Context) (float64, error) {
-	var b [2]byte
-	if err := s.read(ctx, cmis.Address{Offset: 14}, b[:]); err != nil {
+	b := make([]byte, cmis.TemperatureSpan.Length)
+	if err := s.read(ctx, cmis.TemperatureSpan.Address, b); err != nil {
 		return 0, fmt.Errorf("temperature of module %s: %w", s.serial, err)
 	}
-	return float64(int16(binary.BigEndian.Uint16(b[:]))) / 256, nil
+	return cmis.DecodeTemperature(b)
 }
 
-// Currents reads the currents through arms A and B of an element, µA.
-func (s *Session) Currents(ctx context.Context, e ocst.Element) ([2]float64, error) {
-	var c [2]float64
-	if err := checkElement(e); err != nil {
-		return c, err
-	}
-	for arm := range c {
-		var err error
-		if c[arm], err = s.current(ctx, e, arm); err != nil {
-			return c, err
-		}
-	}
-	return c, nil
-}
-
+// current reads the current through an arm of an element, µA.
 func (s *Session) current(ctx context.Context, e ocst.Element, arm int) (float64, error) {
 	var b [2]byte
 	at := cmis.Address{Page: ocst.PageCurrents, Bank: uint8(arm), Offset: uint8(ocst.RegCodes + 2*int(e))}

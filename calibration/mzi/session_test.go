@@ -2,6 +2,7 @@ package mzi_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"strings"
 	"testing"
@@ -185,9 +186,14 @@ func TestSession_heat(t *testing.T) {
 		if got := s.Drives(); got[e] != d {
 			t.Errorf("drive is %04x, want %04x", got[e], d)
 		}
-		currents, err := s.Currents(t.Context(), e)
-		if err != nil {
-			t.Fatal(err)
+		var currents [2]float64
+		for arm := range currents {
+			var i [2]byte
+			at := cmis.Address{Page: ocst.PageCurrents, Bank: uint8(arm), Offset: uint8(ocst.RegCodes + 2*int(e))}
+			if err := b.cfg.Memory.Read(t.Context(), at, i[:]); err != nil {
+				t.Fatal(err)
+			}
+			currents[arm] = float64(binary.BigEndian.Uint16(i[:]))
 		}
 		_, armB := d.Code()
 		for arm, i := range currents {

@@ -154,15 +154,8 @@ type transient struct {
 	power [3][]float64
 }
 
-// Registers of page B8h.
-const (
-	regScopeLane  = 128
-	regScopeStep  = 129
-	regScopeCount = 130
-	regScopeData  = 136
-	scopeUnit     = 0.25 // dB
-	scopeNone     = 0xff // no light, or not looked
-)
+// unseen is a sample without light, or without a look: the least that page B8h tells, dB.
+const unseen = -255 * 0.25
 
 // capture reads what the taps of a lane saw of the last switch.
 func (s *Session) capture(ctx context.Context, lane int) (transient, error) {
@@ -170,20 +163,21 @@ func (s *Session) capture(ctx context.Context, lane int) (transient, error) {
 	fail := func(err error) (transient, error) {
 		return t, fmt.Errorf("transient of lane %d of module %s: %w", lane+1, s.serial, err)
 	}
-	if err := s.write(ctx, cmis.Address{Page: ocst.PageScope, Offset: regScopeLane}, []byte{byte(lane)}); err != nil {
+	if err := s.write(ctx, cmis.Address{Page: ocst.PageScope, Offset: 128}, []byte{byte(lane)}); err != nil {
 		return fail(err)
 	}
 	for bank := range t.power {
-		buf := make([]byte, 256-regScopeStep)
-		if err := s.read(ctx, cmis.Address{Bank: uint8(bank), Page: ocst.PageScope, Offset: regScopeStep}, buf); err != nil {
+		var page [128]byte
+		if err := s.read(ctx, cmis.Address{Bank: uint8(bank), Page: ocst.PageScope, Offset: 128}, page[:]); err != nil {
 			return fail(err)
 		}
-		if bank == 0 {
-			t.step = time.Duration(buf[0]) * time.Microsecond
+		c, err := ocst.DecodeCapture(page[:])
+		if err != nil {
+			return fail(err)
 		}
-		data := buf[regScopeData-regScopeStep:]
-		for _, b := range data[:min(int(buf[regScopeCount-regScopeStep]), len(data))] {
-			t.power[bank] = append(t.power[bank], -float64(b)*scopeUnit)
+		t.step = c.Step
+		for _, below := range c.Below {
+			t.power[bank] = append(t.power[bank], -below)
 		}
 	}
 	if t.step == 0 || len(t.power[0]) == 0 {
@@ -200,7 +194,7 @@ func (t transient) times(output int, wanted float64, whole time.Duration) (rise,
 	var seen []int
 	for i := range t.power[output] {
 		for _, p := range t.power {
-			if i < len(p) && p[i] > -scopeNone*scopeUnit {
+			if i < len(p) && p[i] > unseen {
 				seen = append(seen, i)
 				break
 			}
@@ -210,7 +204,7 @@ func (t transient) times(output int, wanted float64, whole time.Duration) (rise,
 		if i < len(t.power[output]) {
 			return t.power[output][i]
 		}
-		return -scopeNone * scopeUnit
+		return unseen
 	}
 	if len(seen) == 0 {
 		return whole, whole

@@ -9,7 +9,7 @@ import (
 // sample 2, is at nine tenths at 4, and is clean at 5 for good, after it was once at 3.
 func TestTransient_times(t *testing.T) {
 	t.Parallel()
-	const none = -scopeNone * scopeUnit
+	const none = unseen
 	tr := transient{step: time.Microsecond, power: [3][]float64{
 		{none, none, -12, -4, -1.4, -1, none, -1},
 		{none, none, -5, -40, -20, -27, none, -30},

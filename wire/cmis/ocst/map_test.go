@@ -212,17 +212,6 @@ func TestPowers(t *testing.T) {
 			t.Errorf("array %d is at %v", array, got)
 		}
 	}
-	p := ocst.Powers{0, 1, 0x0203, 3, 4, 5, 6, 0xffff}
-	want := "0000000102030003000400050006ffff"
-	if got := hex.EncodeToString(p.Encode()); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
-	if got, err := ocst.DecodePowers(p.Encode()); err != nil || got != p {
-		t.Errorf("%v, %v", got, err)
-	}
-	if _, err := ocst.DecodePowers(make([]byte, 15)); err == nil {
-		t.Error("15 bytes were taken for powers")
-	}
 }
 
 func TestSettings(t *testing.T) {

@@ -9,9 +9,6 @@ import (
 	"github.com/ocslab/ocslab/wire/cmis"
 )
 
-// Powers are what one array of photodiodes gives, lane by lane.
-type Powers [Lanes]cmis.Power
-
 // PowersAt returns where the powers of an array of photodiodes are, in the order of
 // [Table.Dark]; the span of an array that is not there is empty.
 func PowersAt(array int) cmis.Span {
@@ -24,26 +21,6 @@ func PowersAt(array int) cmis.Span {
 		return cmis.Span{}
 	}
 	return cmis.Span{Address: spans[array], Length: 2 * Lanes}
-}
-
-// DecodePowers takes apart what a span of [PowersAt] gave.
-func DecodePowers(p []byte) (powers Powers, err error) {
-	if len(p) != 2*Lanes {
-		return powers, fmt.Errorf("powers of a module: %d bytes where %d belong", len(p), 2*Lanes)
-	}
-	for lane := range powers {
-		powers[lane] = cmis.Power(binary.BigEndian.Uint16(p[2*lane:]))
-	}
-	return powers, nil
-}
-
-// Encode is the inverse of [DecodePowers].
-func (p Powers) Encode() []byte {
-	var b []byte
-	for _, v := range p {
-		b = binary.BigEndian.AppendUint16(b, uint16(v))
-	}
-	return b
 }
 
 // Setting is how a module takes an element to its states at present: ten bytes of page B2h.
