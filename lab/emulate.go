@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/ocslab/ocslab/emulator"
-	"github.com/ocslab/ocslab/emulator/ocstrx"
 	"github.com/ocslab/ocslab/ocs"
 )
 
@@ -40,19 +39,21 @@ func (f *File) Emulation(name string) (Emulation, error) {
 	if s.Emulate == nil {
 		return Emulation{}, fmt.Errorf("switch %s: %w", name, errNotEmulated)
 	}
-	if slices.Contains(ocstrx.Models(), s.Emulate.Model) {
-		return s.board()
-	}
-	p, err := emulator.LoadPersonality(s.Emulate.Model)
+	e, err := EmulationOf(s.Emulate.Model)
 	if err != nil {
 		return Emulation{}, fmt.Errorf("switch %s: %w", name, err)
 	}
-	e := Emulation{Name: name, Personality: s.Emulate.adapt(p)}
-	if e.First, err = s.first(p); err != nil {
-		return Emulation{}, err
-	}
+	e.Name = name
 	if s.Emulate.Seed != nil {
 		e.Seed = *s.Emulate.Seed
+	}
+	if e.Transceivers != nil {
+		e.First = OCSTrx
+		return e, s.checkBoard()
+	}
+	e.Personality = s.Emulate.adapt(e.Personality)
+	if e.First, err = s.first(e.Personality); err != nil {
+		return Emulation{}, err
 	}
 	for n := range f.nics {
 		if n.Tx.Switch == name || n.Rx.Switch == name {
@@ -60,33 +61,22 @@ func (f *File) Emulation(name string) (Emulation, error) {
 				e.Light = map[ocs.Port]ocs.DBm{}
 			}
 			if n.Tx.Switch == name {
-				e.Light[n.Tx.Port] = ocs.DBm(p.Optics.Launch)
+				e.Light[n.Tx.Port] = ocs.DBm(e.Personality.Optics.Launch)
 			}
 		}
 	}
 	return e, nil
 }
 
-// board is [File.Emulation] of transceivers.
-func (s *Switch) board() (Emulation, error) {
-	fail := func(format string, args ...any) (Emulation, error) {
-		return Emulation{}, fmt.Errorf("switch %s: %s", s.Name, fmt.Sprintf(format, args...))
-	}
+// checkBoard refuses what makes no sense for a switch that is emulated as transceivers.
+func (s *Switch) checkBoard() error {
 	if s.Emulate.Switching != nil || s.Emulate.Ack != "" || s.Emulate.Busy != "" {
-		return fail("the model %s follows from its physics: emulate takes model and seed only", s.Emulate.Model)
+		return fmt.Errorf("switch %s: the model %s follows from its physics: emulate takes model and seed only", s.Name, s.Emulate.Model)
 	}
 	if scheme, _, found := strings.Cut(s.URL, "://"); found && Endpoint(scheme) != OCSTrx && !strings.HasPrefix(scheme, "ocstrx+") {
-		return fail("its url is %s, and the model %s, by which it is emulated, has %s", scheme, s.Emulate.Model, OCSTrx)
+		return fmt.Errorf("switch %s: its url is %s, and the model %s, by which it is emulated, has %s", s.Name, scheme, s.Emulate.Model, OCSTrx)
 	}
-	p, err := ocstrx.LoadPersonality(s.Emulate.Model)
-	if err != nil {
-		return fail("%v", err)
-	}
-	e := Emulation{Name: s.Name, Transceivers: &Transceivers{Personality: p}, First: OCSTrx}
-	if s.Emulate.Seed != nil {
-		e.Seed = *s.Emulate.Seed
-	}
-	return e, nil
+	return nil
 }
 
 // first is the endpoint that stands for the switch when it is emulated: that of

@@ -5,9 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/ocslab/ocslab/emulator"
 	"github.com/ocslab/ocslab/emulator/ocstrx"
+	"github.com/ocslab/ocslab/internal/builtin"
 )
 
 // Transceivers is how to emulate a board of transceivers.
@@ -16,7 +21,7 @@ type Transceivers struct {
 	// Table is the calibration that the modules come with; default that of the
 	// factory.
 	Table   ocstrx.TableState
-	Ambient float64                     // °C; 0 is the usual
+	Ambient *float64                    // °C; nil is the usual
 	Faults  []func(*ocstrx.Board) error // of ocstrx.ParseFault
 }
 
@@ -27,6 +32,30 @@ func (e Emulation) Model() string {
 	}
 	return e.Personality.Model
 }
+
+// Models are the names of all that can be emulated.
+func Models() []string { return slices.Concat(emulator.Models(), ocstrx.Models()) }
+
+// EmulationOf returns how to emulate a model, or what a .yaml file describes: a matrix, or
+// a board of transceivers.
+func EmulationOf(model string) (Emulation, error) {
+	transceivers := slices.Contains(ocstrx.Models(), model)
+	if builtin.IsFile(model) {
+		text, err := os.ReadFile(model)
+		transceivers = err == nil && boardKey.Match(text)
+	} else if all := Models(); !slices.Contains(all, model) {
+		return Emulation{}, fmt.Errorf("there is no model %q: want one of %s, or a .yaml file", model, strings.Join(all, ", "))
+	}
+	if transceivers {
+		p, err := ocstrx.LoadPersonality(model)
+		return Emulation{Transceivers: &Transceivers{Personality: p}}, err
+	}
+	p, err := emulator.LoadPersonality(model)
+	return Emulation{Personality: p}, err
+}
+
+// boardKey is a key that only the personality of a board has.
+var boardKey = regexp.MustCompile(`(?m)^["']?(modules|trigger|plate|device)["']?\s*:`)
 
 // startBoard is [Emulation.Start] for transceivers.
 func (e Emulation) startBoard() (*Emulated, error) {

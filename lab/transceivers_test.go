@@ -3,6 +3,7 @@ package lab_test
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -92,6 +93,17 @@ func TestEmulation_Transceivers(t *testing.T) {
 	e.Listen = map[lab.Endpoint]string{lab.TL1: ""}
 	if _, err := e.Start(); err == nil || !strings.Contains(err.Error(), "cannot serve tl1") {
 		t.Errorf("TL1 of a transceiver: %v", err)
+	}
+	own := filepath.Join(t.TempDir(), "own.yaml")
+	if err := os.WriteFile(own, []byte("model: own\nmodules: 3\ntrigger: true\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := lab.Parse("bundle.yaml", []byte(strings.Replace(bundleLab, "ocstrx-8x112g-x8", own, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e, err := f.Emulation("trx"); err != nil || e.Transceivers == nil || e.Transceivers.Personality.Modules != 3 || e.Seed != 7 {
+		t.Errorf("a file of three modules: %+v, %v", e, err)
 	}
 	for text, want := range map[string]string{
 		strings.Replace(bundleLab, "seed: 7", "switching: 1ms", 1):                       "follows from its physics",

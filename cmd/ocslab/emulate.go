@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
-	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +15,6 @@ import (
 
 	"github.com/ocslab/ocslab/emulator"
 	"github.com/ocslab/ocslab/emulator/ocstrx"
-	"github.com/ocslab/ocslab/internal/builtin"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/ocs"
 )
@@ -104,7 +100,7 @@ A lab file is written that leads to all of it, for "ocslab watch", "ocslab measu
 	}
 	f := c.Flags()
 	f.StringVar(&model, "model", "", "`NAME` of the model, or a .yaml file")
-	if err := c.RegisterFlagCompletionFunc("model", cobra.FixedCompletions(models(), cobra.ShellCompDirectiveDefault)); err != nil {
+	if err := c.RegisterFlagCompletionFunc("model", cobra.FixedCompletions(lab.Models(), cobra.ShellCompDirectiveDefault)); err != nil {
 		panic(err) // the flag is there
 	}
 	f.StringVar(&name, "name", "", "`NAME` of the switch (default the model)")
@@ -142,7 +138,7 @@ func portOfAny(list []lab.Emulation, n ocs.Port) error {
 // emulations returns what is to be served.
 func (a *app) emulations(cmd *cobra.Command, model, name string, seed uint64, at *endpointFlags) ([]lab.Emulation, error) {
 	if model != "" {
-		e, err := emulationOf(model)
+		e, err := lab.EmulationOf(model)
 		if err != nil {
 			return nil, usageError{err}
 		}
@@ -153,7 +149,7 @@ func (a *app) emulations(cmd *cobra.Command, model, name string, seed uint64, at
 		return []lab.Emulation{e}, nil
 	}
 	if a.set.Lab == "" && !a.set.Emulated {
-		return nil, usagef("want --model NAME or --lab FILE; models: %s", strings.Join(models(), ", "))
+		return nil, usagef("want --model NAME or --lab FILE; models: %s", strings.Join(lab.Models(), ", "))
 	}
 	if name != "" || at.given() {
 		return nil, usagef("--name and addresses go with --model")
@@ -184,34 +180,6 @@ func (a *app) emulations(cmd *cobra.Command, model, name string, seed uint64, at
 	}
 	return list, nil
 }
-
-// models are the names of all that can be emulated.
-func models() []string { return slices.Concat(emulator.Models(), ocstrx.Models()) }
-
-// emulationOf returns how to emulate a model: a matrix, or transceivers.
-func emulationOf(model string) (lab.Emulation, error) {
-	if isTransceiver(model) {
-		p, err := ocstrx.LoadPersonality(model)
-		return lab.Emulation{Transceivers: &lab.Transceivers{Personality: p}}, err
-	}
-	if all := models(); !builtin.IsFile(model) && !slices.Contains(all, model) {
-		return lab.Emulation{}, fmt.Errorf("there is no model %q: want one of %s, or a .yaml file", model, strings.Join(all, ", "))
-	}
-	p, err := emulator.LoadPersonality(model)
-	return lab.Emulation{Personality: p}, err
-}
-
-// isTransceiver reports whether a model, or a file, is one of transceivers.
-func isTransceiver(model string) bool {
-	if !builtin.IsFile(model) {
-		return slices.Contains(ocstrx.Models(), model)
-	}
-	text, err := os.ReadFile(model)
-	return err == nil && boardKey.Match(text)
-}
-
-// boardKey is a key that only the personality of a board has.
-var boardKey = regexp.MustCompile(`(?m)^["']?(modules|trigger|plate|device)["']?\s*:`)
 
 // addFaults injects faults, each in the words of what is emulated.
 func addFaults(list []lab.Emulation, faults []string) error {
@@ -259,12 +227,9 @@ func (b *boardFlags) set(cmd *cobra.Command, list []lab.Emulation) error {
 	if !(b.ambient >= -40 && b.ambient <= 125) { // NaN is neither
 		return usagef("--ambient %g: want -40 to 125 °C", b.ambient)
 	}
-	if b.ambient == 0 {
-		b.ambient = math.SmallestNonzeroFloat64 // 0 is as it comes
-	}
 	for i := range list {
 		if t := list[i].Transceivers; t != nil {
-			t.Table, t.Ambient = state, b.ambient
+			t.Table, t.Ambient = state, &b.ambient
 			given = false
 		}
 	}

@@ -46,8 +46,8 @@ func NewBoard(p Personality, opt Options) (*Board, error) {
 		return nil, fmt.Errorf("board %s: %w", p.Model, err)
 	}
 	opt = opt.filled(p.Model)
-	b := &Board{name: opt.Name, serial: opt.Serial, seed: opt.Seed, clock: opt.Clock, ambient: opt.Ambient, personality: p}
-	b.plate = plate{at: opt.Clock.Now(), from: opt.Ambient, to: opt.Ambient}
+	b := &Board{name: opt.Name, serial: opt.Serial, seed: opt.Seed, clock: opt.Clock, ambient: *opt.Ambient, personality: p}
+	b.plate = plate{at: opt.Clock.Now(), from: *opt.Ambient, to: *opt.Ambient}
 	for i := range p.Modules {
 		o := opt
 		o.Name = fmt.Sprintf("%s module %d", opt.Name, i+1)

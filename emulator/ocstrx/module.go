@@ -28,8 +28,8 @@ type Options struct {
 	Seed   uint64 // of everything random: the same seed is the same device
 	Clock  Clock  // nil: RealClock
 	Table  TableState
-	// Ambient is the temperature around it, °C; 0: 25 °C.
-	Ambient float64
+	// Ambient is the temperature around it, °C; nil: 25 °C.
+	Ambient *float64
 	// Wall is the time of day, by which tables expire; nil: time.Now.
 	Wall func() time.Time
 }
@@ -45,8 +45,9 @@ func (o Options) filled(name string) Options {
 	if o.Clock == nil {
 		o.Clock = RealClock()
 	}
-	if o.Ambient == 0 {
-		o.Ambient = startAmbient
+	if o.Ambient == nil {
+		usual := float64(startAmbient)
+		o.Ambient = &usual
 	}
 	if o.Wall == nil {
 		o.Wall = time.Now
@@ -136,7 +137,7 @@ func NewModule(p Params, opt Options) *Module {
 		rng:   rand.New(rand.NewPCG(opt.Seed, lockStream)),
 	}
 	m.now = m.clock.Now()
-	m.chip.setAmbient(m.now, opt.Ambient)
+	m.chip.setAmbient(m.now, *opt.Ambient)
 	m.makeTable(opt.Table)
 	m.writeIdentity()
 	m.reset()

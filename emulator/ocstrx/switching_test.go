@@ -100,7 +100,7 @@ func TestLittleRoom(t *testing.T) {
 	for _, seed := range []uint64{26, 33, 179, 234, 276, 388, 416, 474, 1435} {
 		for _, ambient := range []float64{5, 25, 45} {
 			for _, control := range []uint8{0, ocst.PreEmphasis} {
-				b := newBench(t, Options{Seed: seed, Ambient: ambient})
+				b := newBench(t, Options{Seed: seed, Ambient: &ambient})
 				b.clock.Advance(time.Minute)
 				b.put(ocst.At(ocst.RegControl), control)
 				for _, p := range []ocst.Path{ocst.Path1, ocst.Path2, ocst.LoopPath, ocst.Path1, ocst.LoopPath, ocst.Path2, ocst.Path1} {
