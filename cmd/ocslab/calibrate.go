@@ -39,6 +39,8 @@ type mziFlags struct {
 	expires        time.Duration
 	dark, dry      bool
 	fresh          bool
+	load           string
+	every          time.Duration
 	plot           bool
 }
 
@@ -62,7 +64,10 @@ drift of its elements by dithering them).
 
 With --temperatures the plate under the modules is set to each in turn, and the table holds
 all of them. Without, the table of now is joined to what the module has of other
-temperatures.`,
+temperatures.
+
+With --scope trim --every, modules are trimmed again and again until interrupted, and
+sooner when the case of one has moved by 5 K. --load gives a module a table that --out has kept.`,
 		Example: "  ocslab calibrate mzi ocstrx+serial:///dev/ttyACM0 --out calibration/\n  ocslab calibrate mzi trx0 --modules 3 --scope verify\n  ocslab calibrate mzi trx0 --temperatures 20,40,60",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.calibrateMZI(cmd.Context(), args[0], f) },
@@ -78,6 +83,8 @@ temperatures.`,
 	fl.BoolVar(&f.dark, "dark", false, "allow to darken a module that carries light")
 	fl.BoolVar(&f.dry, "dry-run", false, "make the table, and do not load it")
 	fl.BoolVar(&f.fresh, "fresh", false, "keep nothing of the table that the module has")
+	fl.StringVar(&f.load, "load", "", "load the table in `FILE` into one module, and do nothing else")
+	fl.DurationVar(&f.every, "every", 0, "with --scope trim: trim again after this time, until interrupted")
 	fl.BoolVar(&f.plot, "plot", true, "draw each fit in the terminal")
 	return c
 }
@@ -103,6 +110,15 @@ func (a *app) calibrateMZI(ctx context.Context, name string, f mziFlags) (err er
 	if f.expires < 0 {
 		return usagef("--expires %v: a table is good for some time", f.expires)
 	}
+	if f.every < 0 || f.every > 0 && scope != mzi.TrimOnly {
+		return usagef("--every is a time between trims: it goes with --scope trim")
+	}
+	var table *ocst.Table
+	if f.load != "" {
+		if table, err = readTable(f.load); err != nil {
+			return err
+		}
+	}
 	if f.out != "" {
 		if err := os.MkdirAll(f.out, 0o755); err != nil {
 			return err
@@ -124,8 +140,17 @@ func (a *app) calibrateMZI(ctx context.Context, name string, f mziFlags) (err er
 	if err != nil {
 		return err
 	}
-	if err := a.notProtected(sw, id.Geometry, modules); err != nil {
-		return err
+	if scope != mzi.TrimOnly || table != nil {
+		if err := a.notProtected(sw, id.Geometry, modules); err != nil {
+			return err
+		}
+	}
+	m := &mziRun{app: a, sw: sw, trx: trx, g: id.Geometry, flags: f}
+	if table != nil {
+		if len(modules) != 1 {
+			return usagef("--load is for one module: name it with --modules")
+		}
+		return m.load(ctx, modules[0], table)
 	}
 	plate, _ := trx.Bus().(*ocstrx.Link)
 	temperatures := f.temperatures
@@ -133,6 +158,9 @@ func (a *app) calibrateMZI(ctx context.Context, name string, f mziFlags) (err er
 		temperatures = []float64{0} // as it is
 	} else if plate == nil {
 		return fmt.Errorf("%s: --temperatures needs a board with a plate under the modules: %w", sw.Name, ocs.ErrNotSupported)
+	}
+	if f.every > 0 {
+		return m.again(ctx, modules)
 	}
 	for _, slot := range modules {
 		for i, celsius := range temperatures {
@@ -145,56 +173,12 @@ func (a *app) calibrateMZI(ctx context.Context, name string, f mziFlags) (err er
 				Scope: scope, Lanes: lanes, Expires: f.expires, DryRun: f.dry,
 				Merge: !f.fresh || i > 0,
 			}
-			if err := a.calibrateModule(ctx, sw, trx, id.Geometry, slot, opt, f); err != nil {
-				return fmt.Errorf("module %d: %w", slot+1, err)
+			if err := m.each(ctx, []int{slot}, opt); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
-}
-
-// calibrateModule calibrates one module, tells of it, and brings back its light.
-func (a *app) calibrateModule(ctx context.Context, sw *lab.Opened, trx *ocstrx.Switch, g ocs.Geometry, slot int, opt mzi.Options, f mziFlags) (err error) {
-	before, err := sw.CrossConnects(ctx)
-	if err != nil {
-		return err
-	}
-	carries := circuitsOf(before, g, slot)
-	if carries.Len() > 0 && opt.Scope != mzi.TrimOnly && !f.dark {
-		return fmt.Errorf("it carries %v, which would go dark: allow it with --dark, or disconnect first: %w", carries, ocs.ErrConflict)
-	}
-	show := a.progress()
-	cfg := mzi.Config{
-		Memory: ocstrx.MemoryOf(trx.Bus(), slot), AllowDark: f.dark,
-		Progress: func(p mzi.Progress) {
-			show.set("module %d: %s %d of %d %s", slot+1, p.Step, p.Done, p.Total, p.Detail)
-			if p.Fit != nil && f.plot && !a.set.JSON {
-				show.done()
-				a.printf("%s\n", p.Fit.Text(72, 12))
-			}
-		},
-	}
-	report, err := mzi.Calibrate(ctx, cfg, opt)
-	show.done()
-	if report != nil {
-		a.tellCalibration(sw.Name, slot, report)
-		if f.out != "" {
-			err = errors.Join(err, saveCalibration(f.out, report))
-		}
-	}
-	if carries.Len() > 0 && opt.Scope != mzi.TrimOnly {
-		// With a context of its own: whoever interrupts wants the light back all the more.
-		back, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.set.Timeout)
-		defer cancel()
-		_, backErr := ocs.Reconcile(back, sw, carries, ocs.Safe)
-		if backErr != nil {
-			backErr = fmt.Errorf("it carried %v, which could not be brought back: %w", carries, backErr)
-		} else {
-			a.printf("module %d carries %v again\n", slot+1, carries)
-		}
-		err = errors.Join(err, backErr)
-	}
-	return err
 }
 
 // circuitsOf returns the circuits of one module.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ocslab/ocslab/calibration/mzi"
+	"github.com/ocslab/ocslab/wire/cmis/ocst"
 )
 
 type fitLine struct {
@@ -24,6 +25,29 @@ type calibrationLine struct {
 	Module  int      `json:"module"`
 	Celsius *float64 `json:"temperature_celsius"` // null: it did not come so far
 	*mzi.Report
+}
+
+type tableLine struct {
+	Kind         string     `json:"kind"` // "table"
+	Switch       string     `json:"switch"`
+	Module       int        `json:"module"`
+	Serial       string     `json:"serial"`
+	Version      uint32     `json:"table_version"`
+	Temperatures int        `json:"temperatures"`
+	Expires      *time.Time `json:"table_expires"` // null: never
+}
+
+// tellLoaded prints that a module uses a table.
+func (a *app) tellLoaded(name string, slot int, t *ocst.Table) {
+	line := tableLine{"table", name, slot + 1, t.Serial, t.Version, len(t.Points), nil}
+	until := "for good"
+	if !t.Expires.IsZero() {
+		line.Expires, until = &t.Expires, "until "+t.Expires.Format(time.DateOnly)
+	}
+	if a.set.JSON {
+		a.json(line)
+	}
+	a.printf("  table version %d is loaded, with %d temperatures, good %s\n", t.Version, len(t.Points), until)
 }
 
 // tellCalibration prints what a calibration has found out about a module.
@@ -59,11 +83,7 @@ func (a *app) tellCalibration(name string, slot int, r *mzi.Report) {
 		a.printf("  FAILED: %s\n", f)
 	}
 	if r.Loaded && r.Table != nil {
-		until := "for good"
-		if !r.Table.Expires.IsZero() {
-			until = "until " + r.Table.Expires.Format(time.DateOnly)
-		}
-		a.printf("  table version %d is loaded, with %d temperatures, good %s\n", r.Table.Version, len(r.Table.Points), until)
+		a.tellLoaded(name, slot, r.Table)
 	}
 	if r.Readings == 0 { // a trim does not count them
 		return
