@@ -1,0 +1,123 @@
+package analysis
+
+import (
+	"time"
+
+	"github.com/ocslab/ocslab/experiment/plan"
+	"github.com/ocslab/ocslab/timeline"
+)
+
+// Analysis is what the numbers of a run say.
+type Analysis struct {
+	Conditions  []Condition // those of the plan of which at least one point is done
+	Background  []Background
+	Differences []Difference // of each condition from the first, by stage
+	Verdicts    []Verdict    // of each limit in each condition it is about
+	Verdict     Judgement    // of all: Fail before Undecided before Pass; "" without limits
+	Violations  []timeline.Violation
+	Conflicts   []timeline.Conflict // between sources, found in the marks as stored
+	// Accuracy is how far the marks are from the truth, of emulated labs.
+	Accuracy []timeline.Accuracy
+}
+
+// Condition is what was found of one condition.
+type Condition struct {
+	plan.Condition
+	Points           int // finished repeats
+	Reconfigurations int
+	Report           timeline.Report // of the stages that the experiment is about
+	Stages           []Stage         // in the order of Report.Stages
+	NICs             []NIC
+	Pairs            []Pair
+	Outliers         []Outlier
+	Typical          int            // the reconfiguration that is most like the medians
+	Slowest          int            // the one whose last stage was the latest
+	Held             map[string]int // how often each NIC kept its link
+}
+
+// Stage is more of one stage than [timeline.Summary] has.
+type Stage struct {
+	timeline.Summary
+	Min, Max timeline.Interval
+	// Distribution is that of the durations, with intervals and what never came (known to
+	// be later than patience) taken for what they are.
+	Distribution timeline.Distribution
+	Box          Box
+	// Floor is the difference that this set-up cannot resolve: the larger of Resolution and
+	// of what two halves of the same repeats, taken at random, differ by in 95 % of splits.
+	Floor time.Duration
+	// AA is the latter alone: differences between equals.
+	AA time.Duration
+	// Drift is how much later the stage comes at the end of the run than at its
+	// beginning, by a robust line (Theil-Sen) over its reconfigurations.
+	Drift timeline.Estimate
+}
+
+// Box is what a box plot shows: quartiles, and whiskers at the outermost values within 1.5
+// times their distance.
+type Box struct{ Low, Q1, Median, Q3, High int64 }
+
+// NIC is the median of each stage at one NIC.
+type NIC struct {
+	Name   string
+	Stages map[timeline.Stage]timeline.Summary
+}
+
+// Pair is what was found of one cross-connect between two NICs, or of two ports.
+type Pair struct {
+	From, To string // NICs, or ports such as "rail0/1" and "rail0/34"
+	Count    int
+	Median   timeline.Interval // of Stage
+	Stage    timeline.Stage    // the last that was watched of it: traffic, carrier-up, or light
+}
+
+// Outlier is a duration far from the others: kept in all statistics, and named.
+type Outlier struct {
+	Reconfiguration   int
+	Stage             timeline.Stage
+	Subject           string
+	timeline.Interval // since the command
+	// Score is its distance from the median in units of the spread (1.4826 times the median
+	// absolute deviation, or the resolution where that is larger).
+	Score float64
+}
+
+// Background is what null toggles showed of one stage: marks that nothing had caused.
+type Background struct {
+	Stage  timeline.Stage
+	Nulls  int // null toggles
+	Marked int // those with a mark of this stage
+	// Low and High bound the probability of such a mark in one window (Clopper-Pearson, 95 %).
+	Low, High float64
+	Window    time.Duration
+}
+
+// Difference is how much later a stage comes in one condition than in the first.
+type Difference struct {
+	Condition int
+	Stage     timeline.Stage
+	Median    timeline.Estimate // difference of medians, with confidence bounds of a bootstrap
+	// Resolved: its bounds leave 0 out, and it is above the floors of both.
+	Resolved bool
+}
+
+// Judgement is what became of a limit.
+type Judgement string
+
+// The judgements.
+const (
+	Pass      Judgement = "pass"      // kept, also at the worse of the confidence bounds
+	Fail      Judgement = "fail"      // not kept, also at the better one
+	Undecided Judgement = "undecided" // the bounds lie on both sides
+)
+
+// Verdict is a limit and what became of it in one condition.
+type Verdict struct {
+	Limit     plan.Limit
+	Condition int // its number
+	Judgement Judgement
+	// Value is what was found, with its bounds, in units of Limit.Value. Known is false
+	// when nothing was: then Judgement is Fail for a stage that was expected, else Undecided.
+	Value, Low, High float64
+	Known            bool
+}

@@ -1,0 +1,64 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/ocslab/ocslab/ocs"
+)
+
+// Plan is what a run will do. It is written to the run's directory as JSON and read
+// back on resume; Points are then done in this order.
+type Plan struct {
+	Name       string      `json:"name"`
+	Seed       uint64      `json:"seed"`
+	Emulated   bool        `json:"emulated"`
+	Order      Order       `json:"order"`
+	WarmUps    int         `json:"warm_ups"` // laps
+	Window     int64       `json:"null_window_ns"`
+	Varied     []string    `json:"varied"` // parameters that differ between conditions, in order
+	Conditions []Condition `json:"conditions"`
+	Points     []Point     `json:"points"` // in the order in which they are run
+	// Finally are the maps that the run leaves behind, by switch; nil: as they were.
+	Finally map[string]ocs.Map `json:"finally,omitempty"`
+}
+
+// Condition is one choice of all parameters.
+type Condition struct {
+	Number     int               `json:"condition"` // from 1
+	Label      string            `json:"label"`     // "firmware=quick switching=10ms"; what varies, "" if nothing does
+	Parameters map[string]string `json:"parameters"`
+	Settings   Settings          `json:"settings"` // what ocslab knows of them
+	Sequence   []string          `json:"sequence"` // configurations, after ${}
+	// Maps are those of Sequence, by switch.
+	Maps []map[string]ocs.Map `json:"maps"`
+	// Setup is equal for conditions that can be measured on one testbed without opening it anew.
+	Setup string `json:"setup"`
+	// Expected is about how long one reconfiguration takes, dwell included, and Basis on
+	// what that rests.
+	Expected time.Duration `json:"expected_ns"`
+	Basis    string        `json:"expected_basis"`
+}
+
+// Settings are the parameters that ocslab knows, read.
+type Settings struct {
+	Firmware  string         `json:"firmware,omitempty"`     // of all emulated NICs; "": that of the lab
+	Model     string         `json:"model,omitempty"`        // of all emulated switches; "": that of the lab
+	Ack       string         `json:"ack,omitempty"`          // before or after; "": that of the lab
+	Switching *time.Duration `json:"switching_ns,omitempty"` // of all emulated switches; nil: that of the lab
+	Dwell     time.Duration  `json:"dwell_ns"`               // rest before each reconfiguration
+	Pace      time.Duration  `json:"pace_ns"`                // between two packets of a flow; 0: the default
+}
+
+// Point is the unit of order, of progress, and of resuming: one repeat of a condition, or
+// a null toggle.
+type Point struct {
+	// ID is from 1, in the order conditions and repeats are written, so that it does not
+	// depend on the order in which points are run. Null toggles come last.
+	ID        int  `json:"point"`
+	Condition int  `json:"condition"` // its Number; of a null toggle, that whose first configuration is held
+	Repeat    int  `json:"repeat"`    // from 1
+	Null      bool `json:"null,omitempty"`
+	// First is the number of its first reconfiguration; the others follow. All are
+	// distinct in a run, and from 1.
+	First int `json:"first_reconfiguration"`
+}
