@@ -44,6 +44,14 @@ type Bench struct {
 	Wiring       Wiring        // what hangs on the switches; goes with Watch
 	LinkPatience time.Duration // for NICs and traffic; 0 is DefaultLinkPatience
 	Hold         time.Duration // 0 is DefaultHold
+
+	// Until is the stage after which a move is over and no later one is expected: Light,
+	// CarrierUp, or, as the zero value, Traffic. What comes after that is of no move, or
+	// of the next one that concerns the same NIC.
+	Until timeline.Stage
+	// Fixed, if it is not 0, ends a move that long after the acknowledgement, whatever has
+	// come back until then.
+	Fixed time.Duration
 }
 
 // Rig is a switch on a bench.
@@ -81,6 +89,8 @@ type Move struct {
 	Unresolved []string
 	// Held are the NICs whose link did not go down.
 	Held []string
+	// Samples are the readings of the power monitors by subject, such as "rail0/33".
+	Samples map[string][]timeline.Sample
 	// Readings is how often the power monitors were read.
 	Readings int
 }
@@ -94,9 +104,9 @@ type Move struct {
 // each egress port that is added or removed, dark and light are the intervals
 // in which the monitor says its power crossed; see [timeline.Edges]. The marks of
 // NICs and traffic are those of the Watch. Move returns when every stage that is
-// watched has come back, or patience is over.
+// watched, up to Until, has come back, or patience is over.
 func (b *Bench) Move(ctx context.Context, number int, want map[string]ocs.Map, policy ocs.Policy) (Move, error) {
-	mv := Move{Reports: map[string]ocs.Report{}}
+	mv := Move{Reports: map[string]ocs.Report{}, Samples: map[string][]timeline.Sample{}}
 	runs := make([]*run, 0, len(want))
 	defer func() {
 		for _, r := range runs {
@@ -113,25 +123,17 @@ func (b *Bench) Move(ctx context.Context, number int, want map[string]ocs.Map, p
 		if r.ports, err = rig.watched(ctx, m, policy); err != nil {
 			return mv, err
 		}
-		r.meter = rig.watch(ctx, r.ports, orDefault(b.Poll, DefaultPoll))
 		runs = append(runs, r)
-		if err := r.meter.atLeast(ctx, 3); err != nil { // the level before
-			return mv, err
-		}
-		r.before = r.meter.levels()
 	}
 	if len(runs) != len(want) {
 		return mv, fmt.Errorf("the bench has no switch for one of %v", slices.Sorted(maps.Keys(want)))
 	}
-	if b.Watch != nil { // what happened until now is not of this move
-		if err := b.Watch.Flush(ctx); err != nil {
-			return mv, err
-		}
-		b.Watch.Drain()
+	before, err := b.begin(ctx, runs)
+	if err != nil {
+		return mv, err
 	}
-	before := b.links()
 
-	err := each(runs, func(r *run) (err error) {
+	err = each(runs, func(r *run) (err error) {
 		r.report, err = r.rig.reconcile(ctx, r.want, policy)
 		return err
 	})
@@ -151,18 +153,17 @@ func (b *Bench) Move(ctx context.Context, number int, want map[string]ocs.Map, p
 	}
 
 	var links *linkWait
-	linked := make(chan error, 1)
-	if b.Watch == nil {
-		linked <- nil
-	} else {
+	if b.Watch != nil {
 		links = b.await(runs, began, before)
-		go func() { linked <- links.wait(ctx, b) }()
 	}
-	err = each(runs, func(r *run) error {
-		defer r.meter.stop()
-		return r.meter.settled(ctx, r.before, r.lit(), r.rig.Rule, orDefault(b.Patience, DefaultPatience))
-	})
-	err = errors.Join(err, <-linked)
+	if b.Fixed > 0 {
+		err = b.pass(ctx, links, time.Until(lastAck(runs).Add(b.Fixed)))
+		for _, r := range runs {
+			r.meter.stop()
+		}
+	} else {
+		err = b.comeBack(ctx, runs, links)
+	}
 	for _, r := range runs {
 		r.lightMarks(&mv, b.Host, number)
 	}
@@ -170,6 +171,151 @@ func (b *Bench) Move(ctx context.Context, number int, want map[string]ocs.Map, p
 		links.marks(&mv, number)
 	}
 	return mv, err
+}
+
+// begin starts the monitors of runs, waits until the level before is known, and lets go of
+// all that happened to NICs and traffic until now. It returns how those stand.
+func (b *Bench) begin(ctx context.Context, runs []*run) (linksBefore, error) {
+	for _, r := range runs {
+		r.meter = r.rig.watch(ctx, r.ports, orDefault(b.Poll, DefaultPoll))
+	}
+	for _, r := range runs {
+		if err := r.meter.atLeast(ctx, 3); err != nil {
+			return linksBefore{}, err
+		}
+		r.before = r.meter.levels()
+	}
+	if b.Watch != nil {
+		if err := b.Watch.Flush(ctx); err != nil {
+			return linksBefore{}, err
+		}
+		b.Watch.Drain()
+	}
+	return b.links(), nil
+}
+
+// comeBack waits until light, links and traffic are back as far as they are waited for.
+func (b *Bench) comeBack(ctx context.Context, runs []*run, links *linkWait) error {
+	linked := make(chan error, 1)
+	if links == nil || b.Until == timeline.Light {
+		linked <- nil
+	} else {
+		go func() { linked <- links.wait(ctx, b) }()
+	}
+	err := each(runs, func(r *run) error {
+		defer r.meter.stop()
+		return r.meter.settled(ctx, r.before, r.lit(), r.rig.Rule, orDefault(b.Patience, DefaultPatience))
+	})
+	err = errors.Join(err, <-linked)
+	if err == nil && links != nil && b.Until == timeline.Light {
+		err = b.pass(ctx, links, 0)
+	}
+	return err
+}
+
+// pass lets time go by, and takes what was seen until then.
+func (b *Bench) pass(ctx context.Context, links *linkWait, d time.Duration) error {
+	rest := time.NewTimer(d)
+	defer rest.Stop()
+	select {
+	case <-rest.C:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if links == nil {
+		return nil
+	}
+	err := b.Watch.Flush(ctx)
+	links.take(b.Watch.Drain())
+	return err
+}
+
+// lastAck is when the last of the switches had acknowledged.
+func lastAck(runs []*run) time.Time {
+	var last time.Time
+	for _, r := range runs {
+		if at := r.report.Receipt.Acked; at.After(last) {
+			last = at
+		}
+	}
+	return last
+}
+
+// Null does all that Move does but the change: it reads the switches, reads the monitors of
+// every port that is lit, and watches NICs and traffic for window. What the Move holds is
+// what the set-up shows when nothing happens. Its command marks are when the circuits were
+// begun to be read, and its ack marks when they had been: the time of an exchange that
+// moves no light.
+func (b *Bench) Null(ctx context.Context, number int, window time.Duration) (Move, error) {
+	mv := Move{Reports: map[string]ocs.Report{}, Samples: map[string][]timeline.Sample{}}
+	var runs []*run
+	defer func() {
+		for _, r := range runs {
+			r.meter.stop()
+		}
+	}()
+	for _, rig := range b.Rigs {
+		r := &run{rig: rig}
+		if rig.Meter != nil {
+			have, err := rig.Switch.CrossConnects(ctx)
+			if err != nil {
+				return mv, err
+			}
+			for c := range have.All() {
+				r.ports = append(r.ports, c.Egress)
+			}
+		}
+		runs = append(runs, r)
+	}
+	if _, err := b.begin(ctx, runs); err != nil {
+		return mv, err
+	}
+	began := time.Now()
+	axis := timeline.HostAxis()
+	for _, r := range runs {
+		from := time.Now()
+		if _, err := r.rig.Switch.CrossConnects(ctx); err != nil {
+			return mv, err
+		}
+		mark := timeline.Mark{Stage: timeline.Command, Subject: r.rig.Name, Host: b.Host, Source: "driver", Reconfiguration: number,
+			Interval: axis.Span(from, from), Detail: "null: the circuits were read"}
+		mv.Marks = append(mv.Marks, mark)
+		mark.Stage, mark.Interval = timeline.Ack, axis.Span(from, time.Now())
+		mv.Marks = append(mv.Marks, mark)
+	}
+	links := &linkWait{began: axis.NS(began)}
+	if b.Watch == nil {
+		links = nil
+	}
+	err := b.pass(ctx, links, time.Until(began.Add(window)))
+	for _, r := range runs {
+		r.meter.stop()
+		r.nullMarks(&mv, b.Host, number, axis.NS(began))
+	}
+	if links != nil {
+		mv.Notes = links.notes
+		for _, m := range links.seen {
+			m.Reconfiguration = number
+			mv.Marks = append(mv.Marks, m)
+		}
+	}
+	return mv, err
+}
+
+// nullMarks adds what power monitors saw while nothing was done.
+func (r *run) nullMarks(mv *Move, host string, number int, began int64) {
+	mv.Readings += r.meter.count()
+	for _, p := range r.ports {
+		subject := fmt.Sprintf("%s/%d", r.rig.Name, p)
+		mv.Samples[subject] = r.meter.samples(p)
+		dark, light := timeline.Edges(r.before[p], mv.Samples[subject], r.rig.Rule)
+		for stage, e := range map[timeline.Stage]timeline.Edge{timeline.Dark: dark, timeline.Light: light} {
+			if at, known := e.Interval(); known {
+				mv.Marks = append(mv.Marks, timeline.Mark{Stage: stage, Subject: subject, Host: host,
+					Interval: after(at, began), Source: "opm", Reconfiguration: number})
+			}
+		}
+	}
 }
 
 // run is one switch during one move.
@@ -259,6 +405,7 @@ func (r *run) lightMarks(mv *Move, host string, number int) {
 			}
 			continue
 		}
+		mv.Samples[subject] = samples
 		dark, light := timeline.Edges(r.before[p], samples, r.rig.Rule)
 		add(timeline.Dark, dark, !math.IsInf(r.before[p], -1) && dark.State() != timeline.AlreadyDark)
 		add(timeline.Light, light, lit[p])

@@ -26,8 +26,25 @@ type linkWait struct {
 	notes    []watch.Note
 	watch    *watch.Watch
 	before   linksBefore
+	until    timeline.Stage // as of Bench
 	hold     time.Duration
 	patience time.Duration
+}
+
+// waits reports whether a stage is waited for.
+func (w *linkWait) waits(s timeline.Stage) bool {
+	switch w.until {
+	case timeline.Light:
+		return s == timeline.Light
+	case timeline.CarrierUp:
+		return s != timeline.Traffic && s != timeline.TrafficLost
+	}
+	return true
+}
+
+// covers reports whether a stage of a subject is watched and waited for.
+func (w *linkWait) covers(s timeline.Stage, subject string) bool {
+	return w.waits(s) && w.watch.Covers(s, subject)
 }
 
 // link is what is known of one NIC.
@@ -61,12 +78,10 @@ func (b *Bench) links() linksBefore {
 func (b *Bench) await(runs []*run, began int64, before linksBefore) *linkWait {
 	w := &linkWait{
 		began: began, lit: map[string]*link{}, gone: map[string]bool{}, come: map[string]bool{},
-		watch: b.Watch, before: before, hold: orDefault(b.Hold, DefaultHold), patience: orDefault(b.LinkPatience, DefaultLinkPatience),
+		until: b.Until, watch: b.Watch, before: before, hold: orDefault(b.Hold, DefaultHold), patience: orDefault(b.LinkPatience, DefaultLinkPatience),
 	}
+	w.acked = lastAck(runs)
 	for _, r := range runs {
-		if at := r.report.Receipt.Acked; at.After(w.acked) {
-			w.acked = at
-		}
 		for c := range r.report.Change.Remove.All() {
 			if f, ok := b.flow(r.rig.Name, c); ok && w.watch.Covers(timeline.TrafficLost, f.String()) {
 				w.gone[f.String()] = false
@@ -186,20 +201,20 @@ var returning = []timeline.Stage{timeline.Light, timeline.Firmware, timeline.Car
 // complete reports whether all that is watched has come back by now.
 func (w *linkWait) complete(now time.Time) bool {
 	for name, seen := range w.gone {
-		if !seen && !w.neverWas(name) && w.watch.Covers(timeline.TrafficLost, name) {
+		if !seen && !w.neverWas(name) && w.covers(timeline.TrafficLost, name) {
 			return false
 		}
 	}
 	for name, seen := range w.come {
-		if !seen && w.watch.Covers(timeline.Traffic, name) {
+		if !seen && w.covers(timeline.Traffic, name) {
 			return false
 		}
 	}
 	for name, l := range w.lit {
-		if (l.wasDown || l.wentDown) && !l.up && w.watch.Covers(timeline.CarrierUp, name) || len(w.missing(name, l)) > 0 {
+		if (l.wasDown || l.wentDown) && !l.up && w.covers(timeline.CarrierUp, name) || len(w.missing(name, l)) > 0 {
 			return false
 		}
-		if !l.wasDown && !l.wentDown && len(l.flows) == 0 && w.watch.Covers(timeline.CarrierUp, name) && now.Sub(w.acked) < w.hold {
+		if !l.wasDown && !l.wentDown && len(l.flows) == 0 && w.covers(timeline.CarrierUp, name) && now.Sub(w.acked) < w.hold {
 			return false // it may still go down
 		}
 	}
@@ -223,7 +238,7 @@ func (w *linkWait) missing(name string, l *link) []timeline.Stage {
 	var stages []timeline.Stage
 	for _, s := range returning {
 		switch {
-		case !l.wasDown && !l.wentDown || !w.watch.Covers(s, name) || l.reached[s]:
+		case !l.wasDown && !l.wentDown || !w.covers(s, name) || l.reached[s]:
 		case s == timeline.Light && !l.reached[timeline.Dark]: // too short for this module to show
 		default:
 			stages = append(stages, s)
@@ -280,7 +295,7 @@ func (w *linkWait) marks(mv *Move, number int) {
 		mv.Expected = append(mv.Expected, timeline.Expectation{Reconfiguration: number, Stage: stage, Subject: subject})
 		switch {
 		case reached:
-		case w.watch.Covers(stage, subject):
+		case w.covers(stage, subject):
 			mv.Unresolved = append(mv.Unresolved, fmt.Sprintf("%s: %s: not within %v", subject, stage, w.patience))
 		default:
 			mv.Unresolved = append(mv.Unresolved, fmt.Sprintf("%s: %s: it went out of sight", subject, stage))
@@ -288,16 +303,16 @@ func (w *linkWait) marks(mv *Move, number int) {
 	}
 	for name, l := range w.lit {
 		if !l.wasDown && !l.wentDown {
-			if w.watch.Covers(timeline.CarrierDown, name) {
+			if w.covers(timeline.CarrierDown, name) {
 				mv.Held = append(mv.Held, name)
 			}
 			continue
 		}
-		if l.wentDown {
+		if l.wentDown && w.waits(timeline.CarrierDown) {
 			expect(timeline.CarrierDown, name, true)
 		}
 		for _, s := range returning {
-			if w.watch.Covers(s, name) {
+			if w.covers(s, name) {
 				expect(s, name, l.reached[s])
 			}
 		}
@@ -306,12 +321,14 @@ func (w *linkWait) marks(mv *Move, number int) {
 		}
 	}
 	for name, seen := range w.gone {
-		if seen || !w.neverWas(name) {
+		if w.waits(timeline.TrafficLost) && (seen || !w.neverWas(name)) {
 			expect(timeline.TrafficLost, name, seen)
 		}
 	}
 	for name, seen := range w.come {
-		expect(timeline.Traffic, name, seen)
+		if w.waits(timeline.Traffic) {
+			expect(timeline.Traffic, name, seen)
+		}
 	}
 	slices.Sort(mv.Held)
 	slices.Sort(mv.Unresolved)

@@ -56,7 +56,11 @@ func (r *Rig) watch(ctx context.Context, ports []ocs.Port, poll time.Duration) *
 	return m
 }
 
+// stop ends the reading; a nil meter never began.
 func (m *meter) stop() {
+	if m == nil {
+		return
+	}
 	m.cancel()
 	<-m.ended
 }

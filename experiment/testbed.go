@@ -23,9 +23,9 @@ import (
 
 // TestbedOptions say how a lab is measured.
 type TestbedOptions struct {
-	// Configurations are those that the testbed will move between: their switches
+	// Maps are the configurations that the testbed will move between, by switch: these
 	// are opened, and the traffic of their circuits is probed.
-	Configurations []string
+	Maps []map[string]ocs.Map
 
 	// Only are the hosts and NICs to watch, by name; none: all of the lab.
 	Only []string
@@ -59,7 +59,7 @@ type Testbed struct {
 // watch. The power monitors of the ports in question are set to their shortest
 // averaging, and set back by Close.
 func OpenTestbed(ctx context.Context, l *lab.Lab, opt TestbedOptions) (t *Testbed, err error) {
-	t = &Testbed{Lab: l, Average: map[string]time.Duration{}, truthOf: map[string]int{}}
+	t = &Testbed{Lab: l, Maps: opt.Maps, Average: map[string]time.Duration{}, truthOf: map[string]int{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, t.Close())
@@ -72,12 +72,7 @@ func OpenTestbed(ctx context.Context, l *lab.Lab, opt TestbedOptions) (t *Testbe
 	}
 	t.Bench = Bench{Host: host, Wiring: l.File}
 	egress := map[string][]ocs.Port{}
-	for _, name := range opt.Configurations {
-		m, err := l.File.Config(name)
-		if err != nil {
-			return t, err
-		}
-		t.Maps = append(t.Maps, m)
+	for _, m := range opt.Maps {
 		for sw, circuits := range m {
 			for c := range circuits.All() {
 				egress[sw] = append(egress[sw], c.Egress)

@@ -23,9 +23,13 @@ func testbed(t *testing.T, change func(*lab.File, *experiment.TestbedOptions)) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt := experiment.TestbedOptions{
-		Configurations: []string{"dp", "pp"},
-		Fabric:         lab.FabricOptions{Firmware: "quick", Rung: fabric.Memory, Seed: 1},
+	opt := experiment.TestbedOptions{Fabric: lab.FabricOptions{Firmware: "quick", Rung: fabric.Memory, Seed: 1}}
+	for _, name := range []string{"dp", "pp"} {
+		c, err := f.Config(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opt.Maps = append(opt.Maps, c)
 	}
 	opt.Watch.Probe.Pace = time.Millisecond
 	if change != nil {

@@ -27,14 +27,18 @@ The firmware is an invented quick one; --firmware connectx-6-dx/autoneg-off take
 three seconds a time, as the real one does.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			opt, err := flags.testbed(toggled[:])
+			f, err := lab.Parse("opus-testbed.yaml", examples.OpusTestbed)
+			if err != nil {
+				return err
+			}
+			opt, err := flags.testbed(f, toggled[:])
 			if err != nil {
 				return err
 			}
 			if done, err := enter(); done {
 				return err
 			}
-			return a.demo(cmd.Context(), &flags, opt)
+			return a.demo(cmd.Context(), &flags, f, opt)
 		},
 	}
 	flags.add(c.Flags(), 20, lab.DefaultFirmware)
@@ -45,11 +49,7 @@ three seconds a time, as the real one does.`,
 // between.
 var toggled = [2]string{"dp", "pp"}
 
-func (a *app) demo(ctx context.Context, flags *measureFlags, opt experiment.TestbedOptions) (err error) {
-	f, err := lab.Parse("opus-testbed.yaml", examples.OpusTestbed)
-	if err != nil {
-		return err
-	}
+func (a *app) demo(ctx context.Context, flags *measureFlags, f *lab.File, opt experiment.TestbedOptions) (err error) {
 	for i := range f.Switches {
 		f.Switches[i].Emulate.Seed = &flags.seed
 	}
@@ -61,7 +61,7 @@ func (a *app) demo(ctx context.Context, flags *measureFlags, opt experiment.Test
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
 	t.Bench.LinkPatience = flags.patience
-	a.introduce(t, flags, opt.Configurations)
+	a.introduce(t, flags, toggled[:])
 	m, err := a.toggle(ctx, t, flags, true)
 	if m.moves == 0 {
 		return err

@@ -19,7 +19,6 @@ import (
 	"github.com/ocslab/ocslab/experiment"
 	firmwarenotes "github.com/ocslab/ocslab/firmware-notes"
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/linkmon/optics"
 	"github.com/ocslab/ocslab/linkmon/phy"
 	"github.com/ocslab/ocslab/linkmon/probe"
@@ -56,7 +55,7 @@ func (m *measureFlags) add(f *pflag.FlagSet, repeat int, firmware string) {
 var rungs = map[string]fabric.Rung{"": 0, "tap": fabric.TAP, "veth": fabric.Veth, "memory": fabric.Memory}
 
 // testbed returns how to open the testbed.
-func (m *measureFlags) testbed(configurations []string) (experiment.TestbedOptions, error) {
+func (m *measureFlags) testbed(f *lab.File, configurations []string) (experiment.TestbedOptions, error) {
 	var opt experiment.TestbedOptions
 	rung, ok := rungs[m.rung]
 	switch {
@@ -82,10 +81,15 @@ func (m *measureFlags) testbed(configurations []string) (experiment.TestbedOptio
 	if m.noProbe {
 		w.Probe.Pace = experiment.Quiet
 	}
-	return experiment.TestbedOptions{
-		Configurations: configurations, Watch: w,
-		Fabric: lab.FabricOptions{Firmware: m.firmware, Seed: m.seed, Rung: rung},
-	}, nil
+	opt = experiment.TestbedOptions{Watch: w, Fabric: lab.FabricOptions{Firmware: m.firmware, Seed: m.seed, Rung: rung}}
+	for _, name := range configurations {
+		c, err := f.Config(name)
+		if err != nil {
+			return opt, err
+		}
+		opt.Maps = append(opt.Maps, c)
+	}
+	return opt, nil
 }
 
 func (a *app) measureCommand() *cobra.Command {
@@ -125,7 +129,8 @@ of the lab file; profiles are ` + strings.Join(firmwarenotes.Names(), ", ") + `.
 			if err != nil {
 				return err
 			}
-			opt, err := flags.testbed([]string{from, to})
+			configurations := []string{from, to}
+			opt, err := flags.testbed(l.File, configurations)
 			if err != nil {
 				return err
 			}
@@ -134,7 +139,7 @@ of the lab file; profiles are ` + strings.Join(firmwarenotes.Names(), ", ") + `.
 					return err
 				}
 			}
-			return a.measure(cmd.Context(), l, &flags, opt, policy, accuracy, perNIC)
+			return a.measure(cmd.Context(), l, &flags, configurations, opt, policy, accuracy, perNIC)
 		},
 	}
 	f := c.Flags()
@@ -160,139 +165,31 @@ type measurement struct {
 }
 
 // measure measures and prints.
-func (a *app) measure(ctx context.Context, l *lab.Lab, flags *measureFlags, opt experiment.TestbedOptions, policy ocs.Policy, accuracy, perNIC bool) (err error) {
+func (a *app) measure(ctx context.Context, l *lab.Lab, flags *measureFlags, configurations []string, opt experiment.TestbedOptions, policy ocs.Policy, accuracy, perNIC bool) (err error) {
 	t, err := experiment.OpenTestbed(ctx, l, opt)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
 	t.Bench.LinkPatience = flags.patience
-	mv, err := a.takeOver(ctx, t, policy)
+	log, err := a.history()
 	if err != nil {
 		return err
 	}
-	a.introduce(t, flags, opt.Configurations)
+	mv := experiment.NewMover(log, commandLine(), policy, t.Maps)
+	found, err := mv.TakeOver(ctx, t)
+	if err != nil {
+		return err
+	}
+	a.introduce(t, flags, configurations)
 	m, err := a.toggle(ctx, t, flags, accuracy)
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	err = errors.Join(err, mv.restore(end))
+	err = errors.Join(err, mv.Leave(end, l, found))
 	if m.moves == 0 {
 		return err
 	}
 	return errors.Join(err, a.printMeasurement(t, m, flags.seed, accuracy, perNIC))
-}
-
-// mover moves the switches of a testbed: every change is recorded, as all commands
-// do, circuits that are not of the configurations are left alone, and in the end all is
-// put back.
-type mover struct {
-	log    *history.Log
-	policy ocs.Policy
-	rigs   []*moved
-}
-
-// moved is what has become of one switch.
-type moved struct {
-	*lab.Opened
-	ours           map[ocs.CrossConnect]bool // circuits of the configurations
-	before         ocs.Map
-	removed, added map[ocs.CrossConnect]bool // by us
-}
-
-// takeOver lets a mover make the changes of a testbed. Under the policy safe, nothing
-// is sent when circuits that are in none of the configurations are in the way.
-func (a *app) takeOver(ctx context.Context, t *experiment.Testbed, policy ocs.Policy) (*mover, error) {
-	log, err := a.history()
-	if err != nil {
-		return nil, err
-	}
-	m := &mover{log: log, policy: policy}
-	for _, r := range t.Bench.Rigs {
-		x := &moved{
-			Opened: r.Switch.(*lab.Opened), ours: map[ocs.CrossConnect]bool{},
-			removed: map[ocs.CrossConnect]bool{}, added: map[ocs.CrossConnect]bool{},
-		}
-		if x.before, err = x.CrossConnects(ctx); err != nil {
-			return nil, err
-		}
-		for _, c := range t.Maps {
-			for circuit := range c[r.Name].All() {
-				x.ours[circuit] = true
-			}
-		}
-		for _, c := range t.Maps {
-			if _, err := m.plan(x, x.before, c[r.Name]); err != nil {
-				return nil, err
-			}
-		}
-		m.rigs = append(m.rigs, x)
-		r.Reconcile = func(ctx context.Context, want ocs.Map, _ ocs.Policy) (ocs.Report, error) {
-			return m.change(ctx, x, func(have ocs.Map) (ocs.Change, error) { return m.plan(x, have, want) })
-		}
-	}
-	return m, nil
-}
-
-// plan moves busy ports, but under safe only those of our own circuits.
-func (m *mover) plan(x *moved, have, want ocs.Map) (ocs.Change, error) {
-	change, err := ocs.Plan(have, want, ocs.Update)
-	if err != nil || m.policy == ocs.Update {
-		return change, err
-	}
-	for w := range want.All() {
-		for _, c := range have.Rivals(w) {
-			if !x.ours[c] {
-				return ocs.Change{}, fmt.Errorf("%w; it is in neither configuration: see --mode", &ocs.ConflictError{Want: w, Have: c, Where: x.Name})
-			}
-		}
-	}
-	return change, nil
-}
-
-// change brings a change about and records it.
-func (m *mover) change(ctx context.Context, x *moved, plan func(ocs.Map) (ocs.Change, error)) (ocs.Report, error) {
-	sw := m.log.Wrap(x.Opened, history.Entry{Switch: x.Name, Device: x.Device, Command: commandLine()})
-	report, err := ocs.Execute(ctx, sw, plan)
-	for c := range report.Change.Remove.All() {
-		x.removed[c] = true
-	}
-	for c := range report.Change.Add.All() {
-		x.added[c] = true
-	}
-	return report, errors.Join(err, sw.Confirm(report, err))
-}
-
-// restore puts the circuits back as they were, as far as we have moved them and nobody
-// else has since.
-func (m *mover) restore(ctx context.Context) error {
-	var errs []error
-	for _, x := range m.rigs {
-		have, err := x.CrossConnects(ctx)
-		if err == nil && !x.back(have).Empty() {
-			_, err = m.change(ctx, x, func(have ocs.Map) (ocs.Change, error) { return x.back(have), nil })
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("put the circuits back: %w", err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// back returns what puts the circuits back.
-func (x *moved) back(have ocs.Map) ocs.Change {
-	var remove, add []ocs.CrossConnect
-	for c := range have.All() {
-		if x.added[c] && !x.before.Has(c) {
-			remove = append(remove, c)
-		}
-	}
-	left := have.Minus(ocs.MustMap(remove...))
-	for c := range x.before.All() {
-		if x.removed[c] && !have.Has(c) && len(left.Rivals(c)) == 0 {
-			add = append(add, c)
-		}
-	}
-	return ocs.Change{Remove: ocs.MustMap(remove...), Add: ocs.MustMap(add...)}
 }
 
 // setupLine says how something was measured.

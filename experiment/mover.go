@@ -1,0 +1,145 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/ocslab/ocslab/lab"
+	"github.com/ocslab/ocslab/lab/history"
+	"github.com/ocslab/ocslab/ocs"
+)
+
+// A Mover makes the changes of an experiment: each is recorded in the history, circuits
+// that belong to none of the configurations are left alone, and in the end all can be put
+// back. It is used by one goroutine at a time.
+type Mover struct {
+	// History is where changes are recorded before they are sent.
+	History *history.Log
+	// Command stands in the record of each change.
+	Command string
+	// Policy is what may happen to circuits that are in no configuration and in the way:
+	// Safe refuses, Update moves them.
+	Policy ocs.Policy
+	// Ours are the circuits of all configurations, by switch.
+	Ours map[string]Circuits
+}
+
+// Circuits is a set of cross-connects, in which a port may occur more than once.
+type Circuits map[ocs.CrossConnect]bool
+
+// NewMover returns a mover between configurations.
+func NewMover(log *history.Log, command string, policy ocs.Policy, configurations []map[string]ocs.Map) *Mover {
+	m := &Mover{History: log, Command: command, Policy: policy, Ours: map[string]Circuits{}}
+	for _, c := range configurations {
+		for name, circuits := range c {
+			if m.Ours[name] == nil {
+				m.Ours[name] = Circuits{}
+			}
+			for cc := range circuits.All() {
+				m.Ours[name][cc] = true
+			}
+		}
+	}
+	return m
+}
+
+// TakeOver lets m make the changes of a testbed, and returns the circuits that it found, by
+// switch. Under the policy Safe, nothing is sent when circuits of nobody's are in the way
+// of a configuration of the testbed.
+func (m *Mover) TakeOver(ctx context.Context, t *Testbed) (found map[string]ocs.Map, err error) {
+	found = map[string]ocs.Map{}
+	for _, r := range t.Bench.Rigs {
+		sw := r.Switch.(*lab.Opened)
+		have, err := sw.CrossConnects(ctx)
+		if err != nil {
+			return nil, err
+		}
+		found[r.Name] = have
+		for _, c := range t.Maps {
+			if _, err := m.plan(r.Name, have, c[r.Name]); err != nil {
+				return nil, err
+			}
+		}
+		r.Reconcile = func(ctx context.Context, want ocs.Map, _ ocs.Policy) (ocs.Report, error) {
+			return m.change(ctx, sw, func(have ocs.Map) (ocs.Change, error) { return m.plan(r.Name, have, want) })
+		}
+	}
+	return found, nil
+}
+
+// plan moves busy ports, but under Safe only those of our own circuits.
+func (m *Mover) plan(onSwitch string, have, want ocs.Map) (ocs.Change, error) {
+	change, err := ocs.Plan(have, want, ocs.Update)
+	if err != nil || m.Policy == ocs.Update {
+		return change, err
+	}
+	for w := range want.All() {
+		for _, c := range have.Rivals(w) {
+			if !m.Ours[onSwitch][c] {
+				return ocs.Change{}, fmt.Errorf("%w; it is in none of the configurations: see --mode", &ocs.ConflictError{Want: w, Have: c, Where: onSwitch})
+			}
+		}
+	}
+	return change, nil
+}
+
+// change brings a change about and records it.
+func (m *Mover) change(ctx context.Context, sw *lab.Opened, plan func(ocs.Map) (ocs.Change, error)) (ocs.Report, error) {
+	r := m.History.Wrap(sw, history.Entry{Switch: sw.Name, Device: sw.Device, Command: m.Command})
+	report, err := ocs.Execute(ctx, r, plan)
+	return report, errors.Join(err, r.Confirm(report, err))
+}
+
+// Leave brings the switches of a lab to what they are to be left in, by switch, as far as
+// that is the mover's business: circuits of the configurations that are not wanted are
+// removed, and what is wanted is added, on ports that are free or hold such circuits. What
+// others have connected meanwhile stays. All switches are tried; the errors are of those
+// that could not be brought there.
+func (m *Mover) Leave(ctx context.Context, l *lab.Lab, want map[string]ocs.Map) error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		sw, err := l.Switch(ctx, name)
+		if err == nil {
+			plan := func(have ocs.Map) (ocs.Change, error) { return m.leave(name, have, want[name]), nil }
+			var have ocs.Map
+			if have, err = sw.CrossConnects(ctx); err == nil && !m.leave(name, have, want[name]).Empty() {
+				_, err = m.change(ctx, sw, plan)
+			}
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("put the circuits of %s back: %w", name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// leave is the change of [Mover.Leave] on one switch. A circuit that is wanted and is not
+// there is only added if it is ours, or one of ours may have displaced it.
+func (m *Mover) leave(onSwitch string, have, want ocs.Map) ocs.Change {
+	var remove, add []ocs.CrossConnect
+	for c := range have.All() {
+		if m.Ours[onSwitch][c] && !want.Has(c) {
+			remove = append(remove, c)
+		}
+	}
+	left := have.Minus(ocs.MustMap(remove...))
+	for c := range want.All() {
+		if !have.Has(c) && len(left.Rivals(c)) == 0 && m.Ours[onSwitch].touches(c) {
+			add = append(add, c)
+		}
+	}
+	return ocs.Change{Remove: ocs.MustMap(remove...), Add: ocs.MustMap(add...)}
+}
+
+// touches reports whether c, or a circuit at one of its ports, is in the set.
+func (s Circuits) touches(c ocs.CrossConnect) bool {
+	for x := range s {
+		if x.Ingress == c.Ingress || x.Egress == c.Egress || x.Ingress == c.Egress || x.Egress == c.Ingress {
+			return true
+		}
+	}
+	return false
+}
