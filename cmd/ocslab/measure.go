@@ -20,7 +20,6 @@ import (
 	firmwarenotes "github.com/ocslab/ocslab/firmware-notes"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/linkmon/optics"
-	"github.com/ocslab/ocslab/linkmon/phy"
 	"github.com/ocslab/ocslab/linkmon/probe"
 	"github.com/ocslab/ocslab/linkmon/watch"
 	"github.com/ocslab/ocslab/ocs"
@@ -269,39 +268,13 @@ func (a *app) introduce(t *experiment.Testbed, flags *measureFlags, configuratio
 		}
 	}
 	if t.Watch != nil {
-		inMemory := t.Fabric != nil && t.Fabric.Rung() == fabric.Memory // there is no kernel to miss
-		a.printMissing(slices.DeleteFunc(slices.Concat(t.Sources, t.Watch.Sources()), func(s watch.Source) bool {
-			return inMemory && (s.Name == "netlink" || s.Name == "bpf")
-		}))
+		inMemory := t.Fabric != nil && t.Fabric.Rung() == fabric.Memory
+		for _, l := range experiment.Missing(slices.Concat(t.Sources, t.Watch.Sources()), inMemory) {
+			fmt.Fprintf(a.err, "ocslab: %v\n", l)
+		}
 	}
 	a.printf("\n")
 }
-
-// printMissing says what is not watched and why, each reason once.
-func (a *app) printMissing(sources []watch.Source) {
-	where := map[string][]string{}
-	var reasons []string
-	for _, s := range sources {
-		warning := s.On && s.Name == optics.Source && s.Why != ""
-		if s.On && !warning || slices.Contains(optional, s.Name) {
-			continue
-		}
-		reason := "no " + s.Name + ": " + s.Why
-		if warning {
-			reason = s.Name + ": " + s.Why
-		}
-		if where[reason] == nil {
-			reasons = append(reasons, reason)
-		}
-		where[reason] = append(where[reason], cmp.Or(s.Subject, s.Host))
-	}
-	for _, r := range reasons {
-		fmt.Fprintf(a.err, "ocslab: %s: %s\n", strings.Join(where[r], ", "), r)
-	}
-}
-
-// optional are the sources that nobody misses.
-var optional = []string{"sync", watch.SourceEthtool, phy.SourceKmsg}
 
 // fabricLine says what the emulated hosts are.
 func fabricLine(f *fabric.Fabric) string {
