@@ -17,6 +17,7 @@ const (
 	DefaultTimeout = time.Minute // of a hook
 	DefaultWindow  = time.Second // of a null toggle
 	MostPoints     = 1_000_000   // of a plan
+	MostConditions = 10_000
 )
 
 // File is an experiment file.
@@ -95,9 +96,11 @@ type Order string
 
 // The orders of points.
 const (
-	Fixed       Order = "fixed"       // condition by condition, as written
-	Random      Order = "random"      // set-ups in random order, and all points of one set-up in random order
-	Interleaved Order = "interleaved" // round by round: one repeat of each condition in random order
+	Fixed  Order = "fixed"  // condition by condition, as written
+	Random Order = "random" // set-ups in random order, and all points of one set-up in random order
+	// Interleaved is round by round: one repeat of each condition in random order, but
+	// conditions of one set-up after each other.
+	Interleaved Order = "interleaved"
 )
 
 // UnmarshalText accepts fixed, random and interleaved.
@@ -109,24 +112,6 @@ type Nulls struct {
 	Count  int           `yaml:"count,required"` // in the whole run, spread evenly over it; 0: none
 	Window time.Duration `yaml:"window"`         // how long each is watched; 0 is DefaultWindow
 }
-
-// Wait is what ends a reconfiguration: text "settled" (light), "carrier", "traffic", or a
-// time after the acknowledgement such as "2s".
-type Wait struct {
-	Until Until
-	For   time.Duration // of UntilFixed
-}
-
-// Until is a kind of [Wait].
-type Until string
-
-// The kinds of Wait.
-const (
-	UntilSettled Until = "settled" // all light has settled
-	UntilCarrier Until = "carrier" // and all links are up
-	UntilTraffic Until = "traffic" // and traffic flows: all that is watched has come back
-	UntilFixed   Until = "fixed"   // a fixed time
-)
 
 // Measure says what is measured and how. The zero value measures all that can be.
 type Measure struct {
@@ -152,9 +137,9 @@ type Hooks struct {
 	AfterRun    []Hook `yaml:"after_run"` // before finally, when all points are done
 }
 
-// Hook is one command. Its words may hold ${parameter}. In its environment are
-// OCSLAB_RUN (the run's ID), OCSLAB_RUN_DIR, OCSLAB_POINT, OCSLAB_CONDITION and for each
-// parameter OCSLAB_PARAM_NAME, with NAME in upper case and '_' for all but letters and digits.
+// Hook is one command. Its words may hold ${parameter}, and $${ for ${ itself. In its
+// environment are OCSLAB_RUN (the run's ID), OCSLAB_RUN_DIR, OCSLAB_POINT, OCSLAB_CONDITION
+// and for each parameter OCSLAB_PARAM_NAME; see [Environment].
 type Hook struct {
 	Run     []string      `yaml:"run,required"`
 	Timeout time.Duration `yaml:"timeout"` // 0 is DefaultTimeout

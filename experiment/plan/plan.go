@@ -62,3 +62,30 @@ type Point struct {
 	// distinct in a run, and from 1.
 	First int `json:"first_reconfiguration"`
 }
+
+// Condition returns the condition of that number, or nil if there is none.
+func (p *Plan) Condition(number int) *Condition {
+	if number < 1 || number > len(p.Conditions) {
+		return nil
+	}
+	return &p.Conditions[number-1]
+}
+
+// Reconfigurations is how many reconfigurations the point is made of: one for each
+// configuration of the sequence of its condition c, or the one of a null toggle.
+func (p Point) Reconfigurations(c *Condition) int {
+	if p.Null {
+		return 1
+	}
+	return len(c.Sequence)
+}
+
+// Words are the words of the command, with each ${name} replaced by the value of that
+// parameter.
+func (h Hook) Words(params map[string]string) []string {
+	words := make([]string, len(h.Run))
+	for i, w := range h.Run {
+		words[i] = substitute(w, params)
+	}
+	return words
+}
