@@ -2,9 +2,15 @@
 // it does on a machine that has nothing else.
 package examples
 
-import _ "embed"
+import "embed"
 
 // OpusTestbed is the lab file opus-testbed.yaml.
 //
 //go:embed opus-testbed.yaml
 var OpusTestbed []byte
+
+// Experiments are the files of the folder experiments, such as "experiments/autoneg.yaml".
+// The presets of package figures are among them.
+//
+//go:embed experiments/*.yaml
+var Experiments embed.FS
