@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/lab/history"
@@ -53,13 +54,11 @@ func (m *Mover) TakeOver(ctx context.Context, t *Testbed) (found map[string]ocs.
 	found = map[string]ocs.Map{}
 	for _, r := range t.Bench.Rigs {
 		sw := r.Switch.(*lab.Opened)
-		have, err := sw.CrossConnects(ctx)
-		if err != nil {
+		if found[r.Name], err = sw.CrossConnects(ctx); err != nil {
 			return nil, err
 		}
-		found[r.Name] = have
 		for _, c := range t.Maps {
-			if _, err := m.plan(r.Name, have, c[r.Name]); err != nil {
+			if err := m.Check(r.Name, found[r.Name], c[r.Name]); err != nil {
 				return nil, err
 			}
 		}
@@ -68,6 +67,13 @@ func (m *Mover) TakeOver(ctx context.Context, t *Testbed) (found map[string]ocs.
 		}
 	}
 	return found, nil
+}
+
+// Check returns why m would not bring want about on a switch that holds have: under Safe,
+// an error that matches [ocs.ErrConflict].
+func (m *Mover) Check(onSwitch string, have, want ocs.Map) error {
+	_, err := m.plan(onSwitch, have, want)
+	return err
 }
 
 // plan moves busy ports, but under Safe only those of our own circuits.
@@ -96,24 +102,35 @@ func (m *Mover) change(ctx context.Context, sw *lab.Opened, plan func(ocs.Map) (
 // Leave brings the switches of a lab to what they are to be left in, by switch, as far as
 // that is the mover's business: circuits of the configurations that are not wanted are
 // removed, and what is wanted is added, on ports that are free or hold such circuits. What
-// others have connected meanwhile stays. All switches are tried; the errors are of those
-// that could not be brought there.
+// others have connected meanwhile stays. All switches are tried, at the same time; the
+// errors are of those that could not be brought there.
 func (m *Mover) Leave(ctx context.Context, l *lab.Lab, want map[string]ocs.Map) error {
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(want)) {
-		sw, err := l.Switch(ctx, name)
-		if err == nil {
-			plan := func(have ocs.Map) (ocs.Change, error) { return m.leave(name, have, want[name]), nil }
-			var have ocs.Map
-			if have, err = sw.CrossConnects(ctx); err == nil && !m.leave(name, have, want[name]).Empty() {
-				_, err = m.change(ctx, sw, plan)
+	names := slices.Sorted(maps.Keys(want))
+	errs := make([]error, len(names))
+	var all sync.WaitGroup
+	for i, name := range names {
+		all.Go(func() {
+			if err := m.leaveOne(ctx, l, name, want[name]); err != nil {
+				errs[i] = fmt.Errorf("put the circuits of %s back: %w", name, err)
 			}
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("put the circuits of %s back: %w", name, err))
-		}
+		})
 	}
+	all.Wait()
 	return errors.Join(errs...)
+}
+
+// leaveOne is Leave for one switch.
+func (m *Mover) leaveOne(ctx context.Context, l *lab.Lab, name string, want ocs.Map) error {
+	sw, err := l.Switch(ctx, name)
+	if err != nil {
+		return err
+	}
+	have, err := sw.CrossConnects(ctx)
+	if err != nil || m.leave(name, have, want).Empty() {
+		return err
+	}
+	_, err = m.change(ctx, sw, func(have ocs.Map) (ocs.Change, error) { return m.leave(name, have, want), nil })
+	return err
 }
 
 // leave is the change of [Mover.Leave] on one switch. A circuit that is wanted and is not

@@ -42,8 +42,14 @@ type Lab struct {
 	opt  Options
 
 	mu       sync.Mutex // guards what follows
-	switches map[string]*Opened
+	switches map[string]*place
 	locks    []func()
+}
+
+// place is where a switch of a lab is, once it is open.
+type place struct {
+	mu     sync.Mutex // guards opened, and is held while it is being opened
+	opened *Opened
 }
 
 // Opened is a switch of a lab that is open.
@@ -72,24 +78,42 @@ func (o *Opened) Close() error {
 
 // New returns a lab with nothing opened yet.
 func New(f *File, opt Options) *Lab {
-	return &Lab{File: f, opt: opt, switches: map[string]*Opened{}}
+	return &Lab{File: f, opt: opt, switches: map[string]*place{}}
 }
 
 // Emulated reports whether the switches of the lab are emulated.
 func (l *Lab) Emulated() bool { return l.opt.Emulated }
 
 // Switch returns the switch of that name, opening it if it is not open. The
-// lab keeps it: do not close it.
+// lab keeps it: do not close it. One that does not answer holds up nobody who
+// wants another.
 func (l *Lab) Switch(ctx context.Context, name string) (*Opened, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if o := l.switches[name]; o != nil {
-		return o, nil
-	}
 	s, ok := l.File.Switch(name)
 	if !ok {
 		return nil, l.File.unknownSwitch(name)
 	}
+	l.mu.Lock()
+	at := l.switches[name]
+	if at == nil {
+		at = &place{}
+		l.switches[name] = at
+	}
+	l.mu.Unlock()
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	if at.opened == nil {
+		o, err := l.open(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		at.opened = o
+	}
+	return at.opened, nil
+}
+
+// open opens a switch and, where it is emulated, begins to emulate it.
+func (l *Lab) open(ctx context.Context, s *Switch) (*Opened, error) {
+	name := s.Name
 	o := &Opened{Name: name}
 	if l.opt.Emulated {
 		if err := l.emulate(ctx, o); err != nil {
@@ -105,7 +129,6 @@ func (l *Lab) Switch(ctx context.Context, name string) (*Opened, error) {
 	}
 	o.Device = device
 	o.Switch = Interlock(drift.Watch(sw, 0), name, l.File.ProtectedPorts(name))
-	l.switches[name] = o
 	return o, nil
 }
 
@@ -200,12 +223,20 @@ func (f *File) key() string {
 // Close ends every session and emulation.
 func (l *Lab) Close() error {
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	open := l.switches
+	l.switches = map[string]*place{}
+	l.mu.Unlock()
 	var errs []error
-	for name, o := range l.switches {
-		errs = append(errs, o.Close())
-		delete(l.switches, name)
+	for _, at := range open {
+		at.mu.Lock() // until it is open, if it is about to be
+		if at.opened != nil {
+			errs = append(errs, at.opened.Close())
+			at.opened = nil
+		}
+		at.mu.Unlock()
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for _, unlock := range l.locks {
 		unlock()
 	}
@@ -227,7 +258,9 @@ func (l *Lab) memory(ctx context.Context, name string) (*fileMemory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("emulated switch %s is in use by another ocslab: %w", name, err)
 	}
+	l.mu.Lock()
 	l.locks = append(l.locks, unlock)
+	l.mu.Unlock()
 	return m, nil
 }
 

@@ -37,24 +37,9 @@ func (a Accuracy) MarshalJSON() ([]byte, error) {
 // subject whose middle is nearest; hosts are not compared. Several marks may match one
 // truth, so marks can be compared before and after they are merged.
 func Compare(marks, truth []Mark) []Accuracy {
-	type identity struct {
-		reconfiguration int
-		stage           Stage
-		subject         string
-	}
-	type event struct {
-		Interval
-		seen bool
-	}
-	events := make(map[identity][]event)
-	for _, t := range truth {
-		id := identity{t.Reconfiguration, t.Stage, t.Subject}
-		events[id] = append(events[id], event{Interval: t.Interval})
-	}
-
 	type tally struct {
 		Accuracy
-		errs, widths []Interval
+		errs, widths []int64
 	}
 	tallies := make(map[Stage]*tally)
 	of := func(s Stage) *tally {
@@ -63,41 +48,65 @@ func Compare(marks, truth []Mark) []Accuracy {
 		}
 		return tallies[s]
 	}
-	for _, m := range marks {
-		t := of(m.Stage)
-		candidates := events[identity{m.Reconfiguration, m.Stage, m.Subject}]
-		if len(candidates) == 0 {
-			t.Unmatched++
-			continue
-		}
-		nearest := &candidates[0]
-		for i := range candidates[1:] {
-			if c := &candidates[i+1]; midDistance(m.Interval, c.Interval) < midDistance(m.Interval, nearest.Interval) {
-				nearest = c
-			}
-		}
-		nearest.seen = true
-		t.Count++
-		if _, overlap := m.Intersect(nearest.Interval); overlap {
-			t.Inside++
-		}
-		t.errs = append(t.errs, Point(midDistance(m.Interval, nearest.Interval)))
-		t.widths = append(t.widths, Point(int64(m.Width())))
+
+	type place struct {
+		stage   Stage
+		subject string
 	}
-	for id, candidates := range events {
-		for _, c := range candidates {
-			if t := of(id.stage); !c.seen {
-				t.Unmatched++
+	const none = -1
+	first := make(map[place]int32)      // truth of this reconfiguration
+	next := make([]int32, len(truth))   // further truths of the same place, in order
+	matched := make([]bool, len(truth)) // with a mark
+	truths := make(map[int][]int32)     // by reconfiguration
+	for _, group := range byReconfiguration(truth) {
+		truths[truth[group[0]].Reconfiguration] = group
+	}
+	for _, group := range byReconfiguration(marks) {
+		clear(first)
+		for _, i := range slices.Backward(truths[marks[group[0]].Reconfiguration]) {
+			at := place{truth[i].Stage, truth[i].Subject}
+			next[i] = none
+			if head, ok := first[at]; ok {
+				next[i] = head
 			}
+			first[at] = i
+		}
+		for _, i := range group {
+			m := &marks[i]
+			t := of(m.Stage)
+			nearest, ok := first[place{m.Stage, m.Subject}]
+			if !ok {
+				t.Unmatched++
+				continue
+			}
+			for c := next[nearest]; c != none; c = next[c] {
+				if midDistance(m.Interval, truth[c].Interval) < midDistance(m.Interval, truth[nearest].Interval) {
+					nearest = c
+				}
+			}
+			matched[nearest] = true
+			t.Count++
+			if _, overlap := m.Intersect(truth[nearest].Interval); overlap {
+				t.Inside++
+			}
+			t.errs = append(t.errs, midDistance(m.Interval, truth[nearest].Interval))
+			t.widths = append(t.widths, int64(m.Width()))
+		}
+	}
+	for i, t := range truth {
+		if !matched[i] {
+			of(t.Stage).Unmatched++
 		}
 	}
 
 	var result []Accuracy
 	for _, t := range tallies {
-		t.ErrP50NS = Quantile(t.errs, 0.5).Mid()
-		t.ErrP95NS = Quantile(t.errs, 0.95).Mid()
-		t.ErrMaxNS = Quantile(t.errs, 1).Mid()
-		t.WidthP50NS = Quantile(t.widths, 0.5).Mid()
+		if t.Count > 0 {
+			t.ErrP50NS = quantileOf(t.errs, 0.5).Mid()
+			t.ErrP95NS = quantileOf(t.errs, 0.95).Mid()
+			t.ErrMaxNS = quantileOf(t.errs, 1).Mid()
+			t.WidthP50NS = quantileOf(t.widths, 0.5).Mid()
+		}
 		result = append(result, t.Accuracy)
 	}
 	slices.SortFunc(result, func(a, b Accuracy) int { return compareStages(a.Stage, b.Stage) })

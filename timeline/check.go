@@ -1,6 +1,10 @@
 package timeline
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
 
 // Violation is an effect that came certainly before its cause: a wrong mark, a clock
 // that is off by more than its bound, or a reply to another command.
@@ -56,35 +60,76 @@ var orderRules = []orderRule{
 // arrive, for the last packet that did is often older than the command.
 func Check(marks []Mark) []Violation {
 	type place struct {
-		reconfiguration int
-		stage           Stage
-		subject         string
+		stage   Stage
+		subject string
 	}
-	// The earliest mark of each stage, of one subject and, under anySubject, of all.
+	type found struct {
+		effect int // its place in marks
+		Violation
+	}
+	// The earliest mark of each stage that is a cause, of one subject and, under
+	// anySubject, of all.
 	const anySubject = "\x00any"
-	first := make(map[place]Mark)
-	for _, m := range marks {
-		for _, subject := range []string{m.Subject, anySubject} {
-			at := place{m.Reconfiguration, m.Stage, subject}
-			if f, ok := first[at]; !ok || compareMarks(m, f) < 0 {
-				first[at] = m
+	first := make(map[place]int)
+	keep := func(at place, i int) {
+		if f, ok := first[at]; !ok || compareMarks(marks[i], marks[f]) < 0 {
+			first[at] = i
+		}
+	}
+	var violations []found
+	for _, group := range byReconfiguration(marks) {
+		clear(first)
+		for _, i := range group {
+			m := &marks[i]
+			switch m.Stage {
+			case Command:
+				keep(place{m.Stage, anySubject}, int(i))
+				keep(place{m.Stage, m.Subject}, int(i))
+			case Dark, Light, CarrierDown, TrafficLost:
+				keep(place{m.Stage, m.Subject}, int(i))
+			}
+		}
+		for _, i := range group {
+			effect := &marks[i]
+			for _, rule := range orderRules {
+				if rule.effect != effect.Stage {
+					continue
+				}
+				at := place{rule.cause, anySubject}
+				if rule.sameSubject {
+					at.subject = effect.Subject
+				}
+				if cause, ok := first[at]; ok && effect.Before(marks[cause].Interval) {
+					violations = append(violations, found{int(i), Violation{marks[cause], *effect, rule.text}})
+				}
 			}
 		}
 	}
-	var violations []Violation
-	for _, effect := range marks {
-		for _, rule := range orderRules {
-			if rule.effect != effect.Stage {
-				continue
-			}
-			at := place{effect.Reconfiguration, rule.cause, anySubject}
-			if rule.sameSubject {
-				at.subject = effect.Subject
-			}
-			if cause, ok := first[at]; ok && effect.Before(cause.Interval) {
-				violations = append(violations, Violation{cause, effect, rule.text})
-			}
-		}
+	slices.SortStableFunc(violations, func(a, b found) int { return cmp.Compare(a.effect, b.effect) })
+	var list []Violation
+	for _, v := range violations {
+		list = append(list, v.Violation)
 	}
-	return violations
+	return list
+}
+
+// byReconfiguration returns the places of the marks of each reconfiguration, in order.
+func byReconfiguration(marks []Mark) [][]int32 {
+	order := make([]int32, len(marks))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortStableFunc(order, func(a, b int32) int {
+		return cmp.Compare(marks[a].Reconfiguration, marks[b].Reconfiguration)
+	})
+	var groups [][]int32
+	for begin := 0; begin < len(order); {
+		end := begin + 1
+		for end < len(order) && marks[order[end]].Reconfiguration == marks[order[begin]].Reconfiguration {
+			end++
+		}
+		groups = append(groups, order[begin:end])
+		begin = end
+	}
+	return groups
 }

@@ -16,6 +16,8 @@
 //	marks, conflicts := timeline.Merge(a, b)             // several sources, one list
 //	violations := timeline.Check(marks)                  // orders that cannot be
 //	report := timeline.Summarize(marks, timeline.Options{Expected: expected})
+//	durations := timeline.Durations(marks)          // what the report stands on
+//	distribution := timeline.Turnbull(intervals)    // of intervals, also of what never came
 //	lines := timeline.Waterfall{}.Lines(report)
 //	accuracy := timeline.Compare(marks, truth)           // where the truth is known
 //

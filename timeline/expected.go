@@ -1,6 +1,9 @@
 package timeline
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Expectation is that a subject reaches a stage in one reconfiguration. Whoever changes
 // circuits knows from them what should follow: each new circuit gives light at its
@@ -20,22 +23,64 @@ type Unseen struct {
 // missing counts by stage what was expected of the reconfigurations that have a command
 // and not seen in them.
 func missing(marks []Mark, expected []Expectation) map[Stage]int {
+	counts := make(map[Stage]int)
+	for _, e := range Missed(marks, expected) {
+		counts[e.Stage]++
+	}
+	return counts
+}
+
+// Missed returns what was expected and that no mark shows, each once, by reconfiguration,
+// stage in canonical order, and subject. Expectations of a reconfiguration without a
+// command mark, and of the command itself, are left out.
+func Missed(marks []Mark, expected []Expectation) []Expectation {
+	// Expectations become numbers: marks are many, and what they are compared with is small.
 	commanded := make(map[int]bool)
-	seen := make(map[Expectation]bool, len(marks))
 	for _, m := range marks {
 		if m.Stage == Command {
 			commanded[m.Reconfiguration] = true
 		}
-		seen[Expectation{m.Reconfiguration, m.Stage, m.Subject}] = true
 	}
-	counts := make(map[Stage]int)
+	things := make(map[[2]string]int32) // stage and subject
+	wanted := make(map[int][]int32)
 	for _, e := range expected {
-		if commanded[e.Reconfiguration] && e.Stage != Command && !seen[e] {
-			counts[e.Stage]++
-			seen[e] = true // what is expected twice is missing once
+		if !commanded[e.Reconfiguration] || e.Stage == Command {
+			continue
+		}
+		thing := [2]string{string(e.Stage), e.Subject}
+		id, ok := things[thing]
+		if !ok {
+			id = int32(len(things))
+			things[thing] = id
+		}
+		wanted[e.Reconfiguration] = append(wanted[e.Reconfiguration], id)
+	}
+	names := make([][2]string, len(things))
+	for thing, id := range things {
+		names[id] = thing
+	}
+
+	seen := make(map[int][]int32)
+	for _, m := range marks {
+		if id, ok := things[[2]string{string(m.Stage), m.Subject}]; ok {
+			seen[m.Reconfiguration] = append(seen[m.Reconfiguration], id)
 		}
 	}
-	return counts
+	var missed []Expectation
+	for reconfiguration, ids := range wanted {
+		slices.Sort(ids)
+		here := seen[reconfiguration]
+		slices.Sort(here)
+		for _, id := range slices.Compact(ids) {
+			if _, ok := slices.BinarySearch(here, id); !ok {
+				missed = append(missed, Expectation{reconfiguration, Stage(names[id][0]), names[id][1]})
+			}
+		}
+	}
+	slices.SortFunc(missed, func(a, b Expectation) int {
+		return cmp.Or(cmp.Compare(a.Reconfiguration, b.Reconfiguration), compareStages(a.Stage, b.Stage), cmp.Compare(a.Subject, b.Subject))
+	})
+	return missed
 }
 
 // expect replaces what Missing is by what was expected and not seen.

@@ -31,6 +31,14 @@ func Quantile(xs []Interval, q float64) Interval {
 	return Interval{low, high}
 }
 
+// quantileOf sorts xs and returns their q-quantile, rounded down and up; there is at
+// least one.
+func quantileOf(xs []int64, q float64) Interval {
+	slices.Sort(xs)
+	floor, ceil := positionOf(len(xs), q).of(xs)
+	return Interval{floor, ceil}
+}
+
 // position is where a quantile lies among n ordered values: after the value with
 // index at, by part/2^63 of the way to the next. It is fixed-point so that rounding
 // down and up are exact, and the result encloses whatever the magnitude.

@@ -2,7 +2,6 @@ package timeline
 
 import (
 	"cmp"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -147,10 +146,15 @@ func Summarize(marks []Mark, opt Options) Report {
 	if opt.Resamples < 1 {
 		opt.Resamples = DefaultResamples
 	}
-	pools, reconfigurations, orphans := poolByStage(marks)
-	bootstrap(pools, reconfigurations, opt)
+	c := collect(marks)
+	var pools []*pool
+	for i, s := range c.stages {
+		pools = append(pools, newStagePool(s, c))
+		c.stages[i].events = nil // not needed any more, and large
+	}
+	bootstrap(pools, len(c.numbers), opt)
 
-	report := Report{Reconfigurations: reconfigurations, Orphans: orphans}
+	report := Report{Reconfigurations: len(c.numbers), Orphans: c.orphans}
 	for _, p := range pools {
 		report.Stages = append(report.Stages, p.summary(opt.Confidence))
 	}
@@ -186,199 +190,82 @@ func (r *Report) addShares() {
 // quantiles are those of a Summary.
 var quantiles = [...]float64{0.5, 0.95, 0.99}
 
-// pool holds the durations of one stage. Reconfigurations are numbered from 0 here,
-// those without a command left out.
+// pool is the durations of one stage.
 type pool struct {
+	*Pool
 	stage    Stage
-	subjects map[[2]string]struct{} // subject and host
-	sizes    []int                  // durations in each reconfiguration
-	reached  int                    // reconfigurations with any
-	widths   []Interval             // of the durations, as points
-	lows     ends
-	highs    ends
-	draws    [][len(quantiles)]Interval // what each resample gave
+	subjects int // that ever reached it
+	reached  int // reconfigurations in which any did
+	// resolution is the median of the widths.
+	resolution time.Duration
+	draws      [len(quantiles)]struct{ lows, highs []int64 } // what the resamples gave
 }
 
-// ends are the lower or the upper ends of durations, sorted once; a resample then only
-// counts how often each is drawn.
-type ends []end
-
-type end struct {
-	ns   int64
-	from int // reconfiguration
-}
-
-func poolByStage(marks []Mark) (pools []*pool, reconfigurations, orphans int) {
-	commands := make(map[int]Interval)
-	for _, m := range marks {
-		if m.Stage != Command {
-			continue
+func newStagePool(s stageEvents, c *collection) *pool {
+	p := &pool{Pool: newPool(s.events, len(c.numbers), quantiles[:]), stage: s.stage}
+	widths := make([]int64, len(s.events))
+	seen := make([]bool, len(c.subjects))
+	for i, e := range s.events {
+		widths[i] = int64(e.Width())
+		if !seen[e.subject] {
+			seen[e.subject] = true
+			p.subjects++
 		}
-		at, ok := commands[m.Reconfiguration]
-		if !ok {
-			at = m.Interval
-		}
-		commands[m.Reconfiguration] = earlier(at, m.Interval)
 	}
-	numbers := make(map[int]int, len(commands))
-	for i, reconfiguration := range slices.Sorted(maps.Keys(commands)) {
-		numbers[reconfiguration] = i
-	}
-
-	type event struct {
-		reconfiguration int
-		stage           Stage
-		subject, host   string
-	}
-	events := make(map[event]Interval)
-	for _, m := range marks {
-		if _, ok := commands[m.Reconfiguration]; !ok {
-			if m.Reconfiguration != 0 {
-				orphans++
-			}
-			continue
-		}
-		if m.Stage == Command {
-			continue
-		}
-		e := event{m.Reconfiguration, m.Stage, m.Subject, m.Host}
-		at, ok := events[e]
-		switch {
-		case !ok:
-			at = m.Interval
-		case m.Stage.loss():
-			at = earlier(at, m.Interval)
-		default:
-			at = later(at, m.Interval)
-		}
-		events[e] = at
-	}
-
-	byStage := make(map[Stage]*pool)
-	for e, at := range events {
-		p := byStage[e.stage]
-		if p == nil {
-			p = &pool{stage: e.stage, subjects: make(map[[2]string]struct{}), sizes: make([]int, len(commands))}
-			byStage[e.stage] = p
-			pools = append(pools, p)
-		}
-		number := numbers[e.reconfiguration]
-		since := at.Sub(commands[e.reconfiguration])
-		p.subjects[[2]string{e.subject, e.host}] = struct{}{}
-		if p.sizes[number] == 0 {
+	for _, size := range p.sizes {
+		if size > 0 {
 			p.reached++
 		}
-		p.sizes[number]++
-		p.widths = append(p.widths, Point(int64(since.Width())))
-		p.lows = append(p.lows, end{since.Earliest, number})
-		p.highs = append(p.highs, end{since.Latest, number})
 	}
-	for _, p := range pools {
-		p.lows.sort()
-		p.highs.sort()
-	}
-	return pools, len(commands), orphans
-}
-
-// earlier and later hold the first and the last of two instants, whichever it was.
-func earlier(a, b Interval) Interval {
-	return Interval{min(a.Earliest, b.Earliest), min(a.Latest, b.Latest)}
-}
-
-func later(a, b Interval) Interval {
-	return Interval{max(a.Earliest, b.Earliest), max(a.Latest, b.Latest)}
+	p.resolution = time.Duration(quantileOf(widths, 0.5).Mid())
+	return p
 }
 
 // bootstrap draws as many reconfigurations as there are, with replacement, again and
 // again, and keeps what the quantiles would have been.
 func bootstrap(pools []*pool, reconfigurations int, opt Options) {
 	random := rand.New(rand.NewPCG(opt.Seed, 0))
-	times := make([]int, reconfigurations) // that each was drawn
+	times := make([]int32, reconfigurations) // that each was drawn
+	var at [len(quantiles)]Interval
 	for range opt.Resamples {
 		clear(times)
 		for range reconfigurations {
 			times[random.IntN(reconfigurations)]++
 		}
 		for _, p := range pools {
-			if draw, ok := p.quantiles(times); ok {
-				p.draws = append(p.draws, draw)
+			if !p.Quantiles(times, at[:]) {
+				continue
+			}
+			for q := range at {
+				d := &p.draws[q]
+				d.lows, d.highs = append(d.lows, at[q].Earliest), append(d.highs, at[q].Latest)
 			}
 		}
 	}
 }
 
-// quantiles are those when each reconfiguration counts so many times. It reports false
-// when that leaves no durations.
-func (p *pool) quantiles(times []int) (at [len(quantiles)]Interval, ok bool) {
-	n := 0
-	for number, size := range p.sizes {
-		n += times[number] * size
-	}
-	if n == 0 {
-		return at, false
-	}
-	lows, highs := p.lows.quantiles(times, n), p.highs.quantiles(times, n)
-	for q := range quantiles {
-		at[q] = Interval{lows[q].Earliest, highs[q].Latest}
-	}
-	return at, true
-}
-
-// quantiles are those of the n ends that there are when each reconfiguration counts so
-// many times. Each is rounded down and up.
-func (e ends) quantiles(times []int, n int) (at [len(quantiles)]Interval) {
-	i, below := 0, 0 // below is how many of the n come before e[i]
-	for q := range quantiles {
-		p := positionOf(n, quantiles[q])
-		for below+times[e[i].from] <= p.at {
-			below += times[e[i].from]
-			i++
-		}
-		// Go on with copies: the next quantile may lie between the same two ends.
-		j, upTo := i, below+times[e[i].from]
-		for upTo <= p.next {
-			j++
-			upTo += times[e[j].from]
-		}
-		floor, ceil := p.between(e[i].ns, e[j].ns)
-		at[q] = Interval{floor, ceil}
-	}
-	return at
-}
-
-func (e ends) sort() {
-	slices.SortFunc(e, func(a, b end) int { return cmp.Compare(a.ns, b.ns) })
-}
-
 func (p *pool) summary(confidence float64) Summary {
-	once := slices.Repeat([]int{1}, len(p.sizes))
-	at, _ := p.quantiles(once)
-	count := len(p.widths)
+	var at [len(quantiles)]Interval
+	p.Quantiles(slices.Repeat([]int32{1}, len(p.sizes)), at[:])
 	return Summary{
 		Stage:      p.stage,
-		Count:      count,
-		Missing:    len(p.subjects)*len(p.sizes) - count,
-		Median:     p.estimate(0, at, confidence),
-		P95:        p.estimate(1, at, confidence),
-		P99:        p.estimate(2, at, confidence),
-		Resolution: time.Duration(Quantile(p.widths, 0.5).Mid()),
+		Count:      p.Count(),
+		Missing:    p.subjects*len(p.sizes) - p.Count(),
+		Median:     p.estimate(0, at[0], confidence),
+		P95:        p.estimate(1, at[1], confidence),
+		P99:        p.estimate(2, at[2], confidence),
+		Resolution: p.resolution,
 	}
 }
 
-// estimate gives quantiles[q], which without resampling is at[q], its bounds.
-func (p *pool) estimate(q int, at [len(quantiles)]Interval, confidence float64) Estimate {
+// estimate gives quantiles[q], which without resampling is at, its bounds.
+func (p *pool) estimate(q int, at Interval, confidence float64) Estimate {
 	bounds := Interval{p.lows[0].ns, p.highs[len(p.highs)-1].ns}
-	if p.reached >= 2 && len(p.draws) > 0 {
-		lows, highs := make([]int64, len(p.draws)), make([]int64, len(p.draws))
-		for i, draw := range p.draws {
-			lows[i], highs[i] = draw[q].Earliest, draw[q].Latest
-		}
-		slices.Sort(lows)
-		slices.Sort(highs)
+	if d := p.draws[q]; p.reached >= 2 && len(d.lows) > 0 {
 		tail := (1 - confidence) / 2
-		bounds.Earliest, _ = positionOf(len(lows), tail).of(lows)
-		_, bounds.Latest = positionOf(len(highs), 1-tail).of(highs)
-		bounds = bounds.Hull(at[q]) // the draws may all lie on one side
+		bounds.Earliest = quantileOf(d.lows, tail).Earliest
+		bounds.Latest = quantileOf(d.highs, 1-tail).Latest
+		bounds = bounds.Hull(at) // the draws may all lie on one side
 	}
-	return Estimate{at[q].Mid(), bounds.Earliest, bounds.Latest}
+	return Estimate{at.Mid(), bounds.Earliest, bounds.Latest}
 }

@@ -29,7 +29,8 @@ type Condition struct {
 	Stages           []Stage         // in the order of Report.Stages
 	NICs             []NIC
 	Pairs            []Pair
-	Outliers         []Outlier
+	Outliers         []Outlier      // the worst, by score; at most 50
+	OutlierCount     int            // all there are
 	Typical          int            // the reconfiguration that is most like the medians
 	Slowest          int            // the one whose last stage was the latest
 	Held             map[string]int // how often each NIC kept its link
@@ -51,6 +52,16 @@ type Stage struct {
 	// Drift is how much later the stage comes at the end of the run than at its
 	// beginning, by a robust line (Theil-Sen) over its reconfigurations.
 	Drift timeline.Estimate
+	// Spurious is how many of Count nobody may have caused, going by the null toggles; nil
+	// where there were none.
+	Spurious *Spurious
+}
+
+// Spurious is a number of marks that no reconfiguration has caused. It is what null toggles
+// showed, taken to the time that the reconfigurations took.
+type Spurious struct {
+	Expected float64 // on average
+	High     float64 // at most, with 97.5 % confidence; never above the count of the stage
 }
 
 // Box is what a box plot shows: quartiles, and whiskers at the outermost values within 1.5
@@ -116,8 +127,13 @@ type Verdict struct {
 	Limit     plan.Limit
 	Condition int // its number
 	Judgement Judgement
-	// Value is what was found, with its bounds, in units of Limit.Value. Known is false
+	// Value is what was found, with its bounds, in units of Limit.Value. Quantiles here count
+	// what never came as later than it was waited for. Known is false
 	// when nothing was: then Judgement is Fail for a stage that was expected, else Undecided.
+	// High is +Inf when what never came may have been any time later.
 	Value, Low, High float64
 	Known            bool
+	// Need is how many durations it takes to tell, when Judgement is Undecided for want of
+	// them: fewer than 20 do not bound a 95th percentile, and fewer than 100 a 99th.
+	Need int
 }

@@ -8,7 +8,7 @@ type Entry struct {
 	Name     string    `json:"name"`
 	State    State     `json:"state"`
 	Created  time.Time `json:"created"`
-	Ended    time.Time `json:"ended"` // zero while it is not
+	Ended    time.Time `json:"ended,omitzero"` // zero while it is not
 	Lab      string    `json:"lab"`
 	Emulated bool      `json:"emulated"`
 	Figure   string    `json:"figure,omitempty"`

@@ -35,11 +35,14 @@ type Meta struct {
 	Version  string    `json:"version"`  // of ocslab
 	Revision string    `json:"revision"` // it was built from, "" if unknown
 	Command  []string  `json:"command"`  // the arguments that began it; holds no secret
+	File     string    `json:"file"`     // of the experiment, absolute; "" for a preset
 	Lab      string    `json:"lab"`      // name of the lab
 	LabPath  string    `json:"lab_path"` // of its file; "" for the built-in testbed
 	Emulated bool      `json:"emulated"`
 	Figure   string    `json:"figure,omitempty"` // the preset it was begun by
 	StateDir string    `json:"state_dir"`        // the history is there
+	Mode     string    `json:"mode"`             // what may happen to circuits that are in the way: safe or update
+	Rung     string    `json:"rung,omitempty"`   // what emulated NICs are to be; "" is the best there is
 }
 
 // Session is one process that worked on a run: the first, and one for each resume.
@@ -64,7 +67,7 @@ type Setup struct {
 	Conditions []int    `json:"conditions"` // measured on it, by number
 	Devices    []Device `json:"devices"`
 	NICs       []NIC    `json:"nics"`
-	Rung       string   `json:"rung,omitempty"` // what emulated NICs are: tap, veth, memory
+	Rung       string   `json:"rung,omitempty"` // what emulated NICs are, in words
 	Carrier    string   `json:"carrier"`        // how carriers are watched, in words
 	PollNS     int64    `json:"poll_ns"`
 	PaceNS     int64    `json:"pace_ns"` // of the probe; 0: no traffic

@@ -1,0 +1,128 @@
+package analysis
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/ocslab/ocslab/timeline"
+)
+
+const (
+	splits     = 200 // of halves
+	resamples  = 500 // of medians, for differences
+	confidence = 0.95
+)
+
+// random is the source of what is drawn for a stage: its place in canonical order, so that
+// what is drawn for one does not depend on which others there are.
+func random(seed uint64, stage timeline.Stage, purpose uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, purpose<<8|uint64(slices.Index(timeline.Stages(), stage)+1)))
+}
+
+// Purposes of random numbers.
+const (
+	forHalves = iota + 1
+	forMedians
+)
+
+// halves divides the reconfigurations at random in two halves, again and again, and returns
+// what the medians of a stage in both differ by in 95 % of cases. It is 0 where there are
+// fewer than two reconfigurations.
+func (m *measured) halves(stage timeline.Stage) time.Duration {
+	p := m.pools[stage]
+	n := len(p.Reconfigurations)
+	if n < 2 {
+		return 0
+	}
+	draw := random(m.seed, stage, forHalves)
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	one, other := make([]int32, n), make([]int32, n)
+	var at [1]timeline.Interval
+	apart := make([]int64, splits)
+	for i := range apart {
+		clear(one)
+		for j := range other {
+			other[j] = 1
+		}
+		for j := range n / 2 { // the first steps of a shuffle
+			k := j + draw.IntN(n-j)
+			order[j], order[k] = order[k], order[j]
+			one[order[j]], other[order[j]] = 1, 0
+		}
+		p.Quantiles(one, at[:])
+		first := at[0].Mid()
+		p.Quantiles(other, at[:])
+		apart[i] = max(first-at[0].Mid(), at[0].Mid()-first)
+	}
+	slices.Sort(apart)
+	return time.Duration(quantile(apart, confidence))
+}
+
+// resampled returns the medians of a stage in resamples that draw whole reconfigurations.
+func (m *measured) resampled(stage timeline.Stage) []timeline.Interval {
+	if draws, ok := m.draws[stage]; ok {
+		return draws
+	}
+	p := m.pools[stage]
+	n := len(p.Reconfigurations)
+	draw := random(m.seed, stage, forMedians+uint64(m.plan.Number))
+	times := make([]int32, n)
+	draws := make([]timeline.Interval, resamples)
+	for i := range draws {
+		clear(times)
+		for range n {
+			times[draw.IntN(n)]++
+		}
+		p.Quantiles(times, draws[i:i+1])
+	}
+	m.draws[stage] = draws
+	return draws
+}
+
+// differences returns how much later the stages come in b than in a.
+func differences(a, b *measured) []Difference {
+	var list []Difference
+	for _, sum := range b.report.Stages {
+		if x, y := a.stages[sum.Stage], b.stages[sum.Stage]; x != nil {
+			median := shift(a, b, sum.Stage)
+			list = append(list, Difference{
+				Condition: b.plan.Number, Stage: sum.Stage, Median: median, Resolved: resolved(median, x.Floor, y.Floor),
+			})
+		}
+	}
+	return list
+}
+
+// shift is the difference of the medians of a stage that both have. Its bounds are
+// percentiles of a bootstrap of both, and include what the intervals leave open; with fewer
+// than two reconfigurations on one side they are those of all its durations.
+func shift(a, b *measured, stage timeline.Stage) timeline.Estimate {
+	x, y := a.stages[stage], b.stages[stage]
+	var low, high int64
+	if len(a.pools[stage].Reconfigurations) < 2 || len(b.pools[stage].Reconfigurations) < 2 {
+		low, high = y.Median.LowNS-x.Median.HighNS, y.Median.HighNS-x.Median.LowNS
+	} else {
+		from, to := a.resampled(stage), b.resampled(stage)
+		lows, highs := make([]int64, resamples), make([]int64, resamples)
+		for i := range lows {
+			d := to[i].Sub(from[i])
+			lows[i], highs[i] = d.Earliest, d.Latest
+		}
+		slices.Sort(lows)
+		slices.Sort(highs)
+		tail := (1 - confidence) / 2
+		low, high = quantile(lows, tail), quantile(highs, 1-tail)+1 // rounded outwards
+	}
+	ns := y.Median.NS - x.Median.NS
+	return timeline.Estimate{NS: ns, LowNS: min(low, ns), HighNS: max(high, ns)}
+}
+
+// resolved reports whether a difference is above chance and above what the set-up shows
+// between equals.
+func resolved(d timeline.Estimate, floors ...time.Duration) bool {
+	return (d.LowNS > 0 || d.HighNS < 0) && max(d.NS, -d.NS) > int64(slices.Max(floors))
+}

@@ -1,0 +1,194 @@
+package runs
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ocslab/ocslab/linkmon/watch"
+	"github.com/ocslab/ocslab/timeline"
+)
+
+// The kinds of lines, see the package comment.
+const (
+	kindSession      = "session"
+	kindSessionEnded = "session-ended"
+	kindSetup        = "setup"
+	kindDropped      = "dropped"
+	kindAbandoned    = "point-abandoned"
+	kindEvent        = "event"
+
+	kindBegun           = "point-begun"
+	kindReconfiguration = "reconfiguration"
+	kindMark            = "mark"
+	kindTruth           = "truth"
+	kindExpected        = "expected"
+	kindNote            = "note"
+	kindSample          = "sample"
+	kindDone            = "point-done"
+)
+
+// begun begins a block in either file.
+type begun struct {
+	Point     int  `json:"point"`
+	Condition int  `json:"condition"`
+	Repeat    int  `json:"repeat"`
+	Null      bool `json:"null,omitempty"`
+	First     int  `json:"first_reconfiguration"`
+	Session   int  `json:"session"`
+}
+
+// done ends a block, and says what has to be in it.
+type done struct {
+	Point int    `json:"point"`
+	Lines int    `json:"lines"` // between that which begins the block and this one
+	CRC   string `json:"crc"`   // of all lines of the block before this one
+	// The others are in events.ndjson only.
+	Samples    int    `json:"samples,omitempty"` // lines of the block in samples.ndjson
+	SamplesCRC string `json:"samples_crc,omitempty"`
+	Finished   int    `json:"finished,omitempty"` // points of the run, this one included
+}
+
+// ended is that a session or a point is over, or that a point is not begun.
+type ended struct {
+	Point   int       `json:"point,omitempty"`
+	Session int       `json:"session"`
+	Wall    time.Time `json:"wall"`
+	Why     string    `json:"why"`
+}
+
+// noteLine is a note, whose own kind has to go by another name.
+type noteLine struct {
+	Reconfiguration int            `json:"reconfiguration"`
+	Note            watch.NoteKind `json:"note"`
+	Event           string         `json:"event,omitempty"`
+	Subject         string         `json:"subject,omitempty"`
+	Host            string         `json:"host,omitempty"`
+	timeline.Interval
+	Source string `json:"source"`
+	Text   string `json:"text,omitempty"`
+}
+
+// appendLine appends the line of a struct that has no key "kind" of its own.
+func appendLine(b []byte, kind string, fields any) ([]byte, error) {
+	var object bytes.Buffer
+	e := json.NewEncoder(&object)
+	e.SetEscapeHTML(false) // "1>33" is to be legible
+	if err := e.Encode(fields); err != nil {
+		return b, err
+	}
+	b = append(b, `{"kind":"`...)
+	b = append(b, kind...)
+	b = append(b, `",`...)
+	return append(b, object.Bytes()[1:]...), nil // with the newline of the encoder
+}
+
+// appendMark appends the line of a mark, which is what [timeline.Mark.MarshalJSON] gives but
+// for the kind.
+func appendMark(b []byte, kind string, m *timeline.Mark) []byte {
+	b = append(b, `{"kind":"`...)
+	b = append(b, kind...)
+	b = append(b, `","stage":"`...)
+	b = append(b, m.Stage...)
+	b = append(b, `","subject":`...)
+	b = appendText(b, m.Subject)
+	b = append(b, `,"host":`...)
+	b = appendText(b, m.Host)
+	b = append(b, `,"earliest_ns":`...)
+	b = strconv.AppendInt(b, m.Earliest, 10)
+	b = append(b, `,"latest_ns":`...)
+	b = strconv.AppendInt(b, m.Latest, 10)
+	b = append(b, `,"source":`...)
+	b = appendText(b, m.Source)
+	if m.Detail != "" {
+		b = append(b, `,"detail":`...)
+		b = appendText(b, m.Detail)
+	}
+	b = append(b, `,"reconfiguration":`...)
+	b = strconv.AppendInt(b, int64(m.Reconfiguration), 10)
+	return append(b, "}\n"...)
+}
+
+func appendExpected(b []byte, e *timeline.Expectation) []byte {
+	b = append(b, `{"kind":"expected","reconfiguration":`...)
+	b = strconv.AppendInt(b, int64(e.Reconfiguration), 10)
+	b = append(b, `,"stage":"`...)
+	b = append(b, e.Stage...)
+	b = append(b, `","subject":`...)
+	b = appendText(b, e.Subject)
+	return append(b, "}\n"...)
+}
+
+func appendSample(b []byte, s *Sample) []byte {
+	b = append(b, `{"kind":"sample","reconfiguration":`...)
+	b = strconv.AppendInt(b, int64(s.Reconfiguration), 10)
+	b = append(b, `,"subject":`...)
+	b = appendText(b, s.Subject)
+	b = append(b, `,"earliest_ns":`...)
+	b = strconv.AppendInt(b, s.EarliestNS, 10)
+	b = append(b, `,"latest_ns":`...)
+	b = strconv.AppendInt(b, s.LatestNS, 10)
+	if s.Dark {
+		return append(b, ",\"dark\":true}\n"...)
+	}
+	b = append(b, `,"power_dbm":`...)
+	b = strconv.AppendFloat(b, s.PowerDBm, 'g', -1, 64)
+	return append(b, "}\n"...)
+}
+
+// plain are the bytes that stand for themselves in a JSON string.
+var plain = func() (is [256]bool) {
+	for c := ' '; c < utf8.RuneSelf; c++ {
+		is[c] = c != '"' && c != '\\'
+	}
+	return is
+}()
+
+// appendText appends a JSON string, just as package json writes it without HTML escapes.
+func appendText(b []byte, s string) []byte {
+	b = append(b, '"')
+	from := 0 // of what is not yet appended
+	for i := 0; i < len(s); {
+		c := s[i]
+		if plain[c] {
+			i++
+			continue
+		}
+		r, size := rune(c), 1
+		if c >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(s[i:])
+			if (r != utf8.RuneError || size > 1) && r != '\u2028' && r != '\u2029' {
+				i += size
+				continue
+			}
+		}
+		b = append(b, s[from:i]...)
+		switch r {
+		case '"', '\\':
+			b = append(b, '\\', c)
+		case '\b':
+			b = append(b, `\b`...)
+		case '\f':
+			b = append(b, `\f`...)
+		case '\n':
+			b = append(b, `\n`...)
+		case '\r':
+			b = append(b, `\r`...)
+		case '\t':
+			b = append(b, `\t`...)
+		default:
+			const digits = "0123456789abcdef"
+			b = append(b, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
+		}
+		i += size
+		from = i
+	}
+	b = append(b, s[from:]...)
+	return append(b, '"')
+}
+
+// finite reports whether a number can be written in JSON.
+func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }

@@ -1,0 +1,54 @@
+package runs
+
+import (
+	"sort"
+
+	"github.com/ocslab/ocslab/experiment/plan"
+	"github.com/ocslab/ocslab/timeline"
+)
+
+// Reconfiguration returns the reconfiguration of that number, or nil.
+func (r *Run) Reconfiguration(number int) *Reconfiguration {
+	i := sort.Search(len(r.Reconfigurations), func(i int) bool { return r.Reconfigurations[i].Number >= number })
+	if i < len(r.Reconfigurations) && r.Reconfigurations[i].Number == number {
+		return &r.Reconfigurations[i]
+	}
+	return nil
+}
+
+// MarksOf returns the marks of a reconfiguration: a part of r.Marks.
+func (r *Run) MarksOf(number int) []timeline.Mark {
+	return part(r.Marks, number, func(m *timeline.Mark) int { return m.Reconfiguration })
+}
+
+// TruthOf returns what an emulated lab did in a reconfiguration: a part of r.Truth.
+func (r *Run) TruthOf(number int) []timeline.Mark {
+	return part(r.Truth, number, func(m *timeline.Mark) int { return m.Reconfiguration })
+}
+
+// ExpectedOf returns what should have been seen in a reconfiguration: a part of r.Expected.
+func (r *Run) ExpectedOf(number int) []timeline.Expectation {
+	return part(r.Expected, number, func(e *timeline.Expectation) int { return e.Reconfiguration })
+}
+
+// SamplesOf returns the readings of a reconfiguration: a part of r.Samples.
+func (r *Run) SamplesOf(number int) []Sample {
+	return part(r.Samples, number, func(s *Sample) int { return s.Reconfiguration })
+}
+
+// ConditionOf returns the condition of a reconfiguration, or nil.
+func (r *Run) ConditionOf(number int) *plan.Condition {
+	c := r.Reconfiguration(number)
+	if c == nil || r.Plan == nil {
+		return nil
+	}
+	return r.Plan.Condition(c.Condition)
+}
+
+// part returns the items of one reconfiguration of a list that is in order of them. Nobody
+// can append to the list through it.
+func part[T any](all []T, number int, of func(*T) int) []T {
+	from := sort.Search(len(all), func(i int) bool { return of(&all[i]) >= number })
+	to := from + sort.Search(len(all)-from, func(i int) bool { return of(&all[from+i]) > number })
+	return all[from:to:to]
+}
