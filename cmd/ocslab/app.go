@@ -85,6 +85,7 @@ tl1://admin@192.0.2.10:3082. Start with "ocslab demo".`,
 		a.connectCommand(), a.disconnectCommand(), a.linkCommand(), a.unlinkCommand(),
 		a.planCommand(), a.applyCommand(),
 		a.undoCommand(), a.historyCommand(), a.snapshotCommand(), a.restoreCommand(),
+		a.runCommand(), a.runsCommand(), a.reportCommand(), a.figureCommand(),
 		a.conformCommand(), a.calibrateCommand(), a.restartCommand(), a.versionCommand(),
 	)
 	for _, c := range root.Commands() {
@@ -246,15 +247,22 @@ func (a *app) lab() (*lab.Lab, error) {
 	if err != nil || f == nil {
 		return nil, err
 	}
-	opt := lab.Options{Emulated: a.set.Emulated, Timeout: a.set.Timeout, Trace: a.tracer()}
-	if opt.Password, err = a.password(); err != nil {
-		return nil, err
-	}
-	if opt.StateDir, err = a.stateDir(); err != nil {
+	opt, err := a.labOptions()
+	if err != nil {
 		return nil, err
 	}
 	a.bench = lab.New(f, opt)
 	return a.bench, nil
+}
+
+// labOptions returns how the switches of a lab are opened.
+func (a *app) labOptions() (opt lab.Options, err error) {
+	opt = lab.Options{Emulated: a.set.Emulated, Timeout: a.set.Timeout, Trace: a.tracer()}
+	if opt.Password, err = a.password(); err != nil {
+		return opt, err
+	}
+	opt.StateDir, err = a.stateDir()
+	return opt, err
 }
 
 func (a *app) tracer() func(name string, sent bool, p []byte) {

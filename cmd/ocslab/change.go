@@ -174,9 +174,9 @@ func (a *app) needLab() (*lab.Lab, error) {
 	return l, err
 }
 
-// plan is how a change comes about: make is given what the device holds or, if
+// intent is how a change comes about: make is given what the device holds or, if
 // that is nil, want is brought about under mode.
-type plan struct {
+type intent struct {
 	make  func(have ocs.Map) (ocs.Change, error)
 	want  ocs.Map
 	mode  ocs.Policy
@@ -184,7 +184,7 @@ type plan struct {
 	undo  int        // entry of the history that is taken back
 }
 
-func wish(want ocs.Map, mode ocs.Policy) plan { return plan{want: want, mode: mode} }
+func wish(want ocs.Map, mode ocs.Policy) intent { return intent{want: want, mode: mode} }
 
 type changeLine struct {
 	Kind     string  `json:"kind"` // "change"
@@ -206,13 +206,13 @@ type outcomeLine struct {
 	State   ocs.State `json:"state"`
 }
 
-func disconnection(ports []ocs.Port) plan {
-	return plan{ports: ports, make: func(have ocs.Map) (ocs.Change, error) { return ocs.PlanDisconnect(have, ports...) }}
+func disconnection(ports []ocs.Port) intent {
+	return intent{ports: ports, make: func(have ocs.Map) (ocs.Change, error) { return ocs.PlanDisconnect(have, ports...) }}
 }
 
 // planned opens a switch and returns the change that a plan comes to on what
 // it holds now. Nothing is sent that changes anything.
-func (a *app) planned(ctx context.Context, name string, p plan) (*lab.Opened, ocs.Change, error) {
+func (a *app) planned(ctx context.Context, name string, p intent) (*lab.Opened, ocs.Change, error) {
 	sw, err := a.open(ctx, name)
 	if err != nil {
 		return nil, ocs.Change{}, err
@@ -236,7 +236,7 @@ func (a *app) planned(ctx context.Context, name string, p plan) (*lab.Opened, oc
 }
 
 // change moves light on one switch: it is recorded, sent, read back, and told.
-func (a *app) change(ctx context.Context, name string, f changeFlags, p plan) error {
+func (a *app) change(ctx context.Context, name string, f changeFlags, p intent) error {
 	sw, c, err := a.planned(ctx, name, p)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"github.com/ocslab/ocslab/calibration/mzi"
 	"github.com/ocslab/ocslab/drivers"
 	"github.com/ocslab/ocslab/drivers/transport"
+	"github.com/ocslab/ocslab/experiment/runs"
 	firmwarenotes "github.com/ocslab/ocslab/firmware-notes"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/linkmon/watch"
@@ -48,11 +49,11 @@ func exitCode(err error) int {
 	case errors.As(err, &stop):
 		return exitInterrupted
 	case errors.As(err, &usage), errors.As(err, &syntax), errors.As(err, &url), errors.As(err, &file),
-		errors.Is(err, lab.ErrUnknown), errors.Is(err, firmwarenotes.ErrUnknown), errors.Is(err, ocs.ErrPort):
+		errors.Is(err, lab.ErrUnknown), errors.Is(err, firmwarenotes.ErrUnknown), errors.Is(err, ocs.ErrPort), errors.Is(err, runs.ErrUnknown):
 		return exitUsage
-	case errors.Is(err, ocs.ErrConflict), errors.Is(err, ocs.ErrInterlock), errors.Is(err, ocs.ErrLeaseLost):
+	case errors.Is(err, ocs.ErrConflict), errors.Is(err, ocs.ErrInterlock), errors.Is(err, ocs.ErrLeaseLost), errors.Is(err, runs.ErrBusy):
 		return exitRefused
-	case errors.Is(err, ocs.ErrVerify), errors.Is(err, mzi.ErrVerification), errors.Is(err, watch.ErrIncomplete):
+	case errors.Is(err, ocs.ErrVerify), errors.Is(err, mzi.ErrVerification), errors.Is(err, watch.ErrIncomplete), errors.Is(err, errLimit):
 		return exitVerify
 	case errors.As(err, &op), errors.Is(err, ocs.ErrDenied):
 		return exitDevice

@@ -17,9 +17,9 @@ import (
 
 	"github.com/ocslab/ocslab/emulator/fabric"
 	"github.com/ocslab/ocslab/experiment"
+	"github.com/ocslab/ocslab/experiment/analysis"
 	firmwarenotes "github.com/ocslab/ocslab/firmware-notes"
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/linkmon/optics"
 	"github.com/ocslab/ocslab/linkmon/probe"
 	"github.com/ocslab/ocslab/linkmon/watch"
 	"github.com/ocslab/ocslab/ocs"
@@ -357,7 +357,7 @@ func (a *app) stream(marks []timeline.Mark, notes []watch.Note, truth []timeline
 
 // printMeasurement prints all that was found out.
 func (a *app) printMeasurement(t *experiment.Testbed, m *measurement, seed uint64, accuracy, perNIC bool) error {
-	marksOfStages, expected := oneKind(m.marks, m.expected)
+	marksOfStages, expected := analysis.OneKind(m.marks, m.expected)
 	report := timeline.Summarize(marksOfStages, timeline.Options{Seed: seed, Expected: expected})
 	var accounts []watch.Account
 	if t.Watch != nil {
@@ -371,6 +371,7 @@ func (a *app) printMeasurement(t *experiment.Testbed, m *measurement, seed uint6
 		}
 	} else {
 		a.printStages(report)
+		a.printf("\n%s", stagesLegend)
 		a.printf("\n%s\n", strings.Join(timeline.Waterfall{Width: a.width()}.Lines(report), "\n"))
 		if perNIC {
 			a.printf("\n")
@@ -403,24 +404,6 @@ type truthLine struct {
 	Reconfiguration int    `json:"reconfiguration"`
 }
 
-// oneKind leaves out what modules say of light where the switch's monitors say it
-// better: the statistics of a stage should stand on one kind of reading.
-func oneKind(marks []timeline.Mark, expected []timeline.Expectation) ([]timeline.Mark, []timeline.Expectation) {
-	if !slices.ContainsFunc(marks, func(m timeline.Mark) bool { return m.Source == "opm" }) {
-		return marks, expected
-	}
-	modules := map[string]bool{}
-	kept := slices.DeleteFunc(slices.Clone(marks), func(m timeline.Mark) bool {
-		if m.Source == optics.Source {
-			modules[m.Subject] = true
-		}
-		return m.Source == optics.Source
-	})
-	return kept, slices.DeleteFunc(slices.Clone(expected), func(e timeline.Expectation) bool {
-		return (e.Stage == timeline.Dark || e.Stage == timeline.Light) && modules[e.Subject]
-	})
-}
-
 // width is that of the terminal.
 func (a *app) width() int {
 	if f, ok := a.out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
@@ -445,8 +428,12 @@ func (a *app) printStages(r timeline.Report) {
 		t.row(string(u.Stage), "0", fmt.Sprint(u.Missing), "never seen")
 	}
 	t.write(a.out, "")
-	a.printf("\nms since the last byte of the command was written; bounds are those of 95 %% confidence; a mark is an\ninterval, known to ± half its width; the share is of the median of the last stage\n")
 }
+
+// stagesLegend explains the table of stages.
+const stagesLegend = `ms since the last byte of the command was written; bounds are those of 95 % confidence; a mark is an
+interval, known to ± half its width; the share is of the median of the last stage
+`
 
 // nicStages are the columns of the table of NICs.
 var nicStages = []timeline.Stage{

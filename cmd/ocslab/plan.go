@@ -389,7 +389,7 @@ to redo. Without ID, repeated undos go back one change each.`,
 			if back, err := ocs.PlanUndo(have, e.Change); err == nil && back.Empty() && !f.dryRun {
 				return a.alreadyBack(log, name, e)
 			}
-			return a.change(cmd.Context(), name, f, plan{undo: e.ID, make: func(have ocs.Map) (ocs.Change, error) {
+			return a.change(cmd.Context(), name, f, intent{undo: e.ID, make: func(have ocs.Map) (ocs.Change, error) {
 				return ocs.PlanUndo(have, e.Change)
 			}})
 		},

@@ -1,0 +1,362 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/ocslab/ocslab/examples"
+	"github.com/ocslab/ocslab/experiment/analysis"
+	"github.com/ocslab/ocslab/experiment/plan"
+	"github.com/ocslab/ocslab/experiment/runner"
+	"github.com/ocslab/ocslab/experiment/runs"
+	"github.com/ocslab/ocslab/lab"
+	"github.com/ocslab/ocslab/linkmon"
+	"github.com/ocslab/ocslab/ocs"
+)
+
+// runFlags are those of all commands that begin a run.
+type runFlags struct {
+	repeats int
+	seed    uint64
+	rung    string
+	plan    bool
+}
+
+func (r *runFlags) add(f *pflag.FlagSet) {
+	f.IntVarP(&r.repeats, "repeats", "n", 0, "repeats of each condition, in place of those of the file")
+	f.Uint64Var(&r.seed, "seed", 0, "seed of all that is random, in place of that of the file")
+	f.StringVar(&r.rung, "rung", "", "what emulated NICs are: `tap|veth|memory` (default the best there is here)")
+	f.BoolVar(&r.plan, "plan", false, "print every step, the circuits it changes and the time it takes, and touch nothing")
+	f.String("mode", "safe", "what may happen to circuits that are in none of the configurations and in the way: `safe|update`; safe refuses, update moves them")
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var flags runFlags
+	var reportTo string
+	var schema bool
+	c := &cobra.Command{
+		Use:   "run FILE",
+		Short: "Run an experiment: written once, run on the emulator or on a testbed, kept and reported",
+		Long: `Run the experiment that FILE describes, and keep all that was measured as a run:
+see "ocslab runs" and "ocslab report". With --emulated the lab is emulated; the lab file
+is that of --lab, or the one that the experiment names.
+
+One interrupt (Ctrl-C) ends it after the point that is under way, a second one at once;
+SIGUSR1 pauses it and lets it go on, and so do "ocslab runs pause" and "ocslab runs
+continue". However it ends, the light is left as "finally" says. A run that was killed goes
+on with "ocslab runs resume": finished points are not measured again.
+
+The exit code is 5 when a limit of the experiment is not kept.`,
+		Example: "  ocslab --emulated run examples/experiments/opus-toggle.yaml --plan\n  ocslab --emulated run examples/experiments/opus-toggle.yaml --report out.html\n  ocslab run --schema > experiment.schema.json",
+		Args: func(_ *cobra.Command, args []string) error {
+			if want := 1; !schema && len(args) != want {
+				return fmt.Errorf("want one experiment file, found %d arguments", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if schema {
+				_, err := a.out.Write(plan.Schema())
+				return err
+			}
+			f, err := plan.Load(args[0])
+			if err != nil {
+				return usageError{err}
+			}
+			return a.experiment(cmd, f, "", &flags, htmlTo(reportTo))
+		},
+	}
+	flags.add(c.Flags())
+	c.Flags().StringVar(&reportTo, "report", "", "write the report to `FILE`, as HTML")
+	c.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema of experiment files, for editors")
+	return c
+}
+
+// experiment plans an experiment, and prints the plan or runs it.
+func (a *app) experiment(cmd *cobra.Command, f *plan.File, figure string, flags *runFlags, to reportFlags) error {
+	x := &execution{app: a, file: f}
+	var err error
+	if x.mode, err = a.mode(); err == nil && x.mode == ocs.Overwrite {
+		err = usagef("--mode overwrite: a run removes no circuits but those in its way: want safe or update")
+	}
+	if err != nil {
+		return err
+	}
+	if _, ok := rungs[flags.rung]; !ok {
+		return usagef("--rung %q: want tap, veth or memory", flags.rung)
+	}
+	if x.lab, x.labText, err = a.labOf(f); err != nil {
+		return err
+	}
+	opt := plan.Options{Emulated: a.set.Emulated}
+	if cmd.Flags().Changed("seed") {
+		opt.Seed = &flags.seed
+	}
+	if cmd.Flags().Changed("repeats") {
+		opt.Repeats = &flags.repeats
+	}
+	if x.plan, err = f.Resolve(x.lab, opt); err != nil {
+		return usageError{err}
+	}
+	if flags.plan {
+		return a.printPlan(x.plan, f)
+	}
+	if a.set.Emulated {
+		if done, err := enter(); done {
+			return err
+		}
+	}
+	moreProcessors()
+	v, revision := version()
+	labPath, err := absolute(x.lab.Path)
+	if err != nil {
+		return err
+	}
+	file, err := absolute(f.Path)
+	if err != nil {
+		return err
+	}
+	store, err := a.runs()
+	if err != nil {
+		return err
+	}
+	x.meta = runs.Meta{
+		Name: f.Name, About: f.About, Version: v, Revision: revision, Command: os.Args[1:],
+		File: file, Lab: x.lab.Name, LabPath: labPath, Emulated: a.set.Emulated, Figure: figure,
+		Mode: string(x.mode), Rung: flags.rung,
+	}
+	if err := x.prepare("run " + f.Name); err != nil {
+		return err
+	}
+	if err := x.bench.Find(cmd.Context()); err != nil {
+		return err
+	}
+	w, err := store.Create(cmd.Context(), runs.Creation{Meta: x.meta, Experiment: f.Text, Lab: x.labText, Plan: x.plan})
+	if err != nil {
+		return err
+	}
+	return a.finishRun(cmd.Context(), store, x, w, nil, to)
+}
+
+// absolute makes a path absolute, and leaves "" as it is.
+func absolute(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	return filepath.Abs(path)
+}
+
+// labOf returns the lab that an experiment is for, and its text.
+func (a *app) labOf(f *plan.File) (*lab.File, []byte, error) {
+	path := a.set.Lab
+	if path == "" && f.Lab != "" {
+		path = f.Lab
+		if !filepath.IsAbs(path) && f.Path != "" {
+			path = filepath.Join(filepath.Dir(f.Path), path)
+		}
+	}
+	if path == "" {
+		l, err := a.file()
+		if err == nil && l == nil {
+			err = usagef("which lab? Give --lab FILE, or lab: in the experiment, or --emulated alone for the built-in testbed")
+		}
+		return l, examples.OpusTestbed, err
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, usagef("lab file: %w", err)
+	}
+	l, err := lab.Parse(path, text)
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
+	return l, text, nil
+}
+
+// execution is an experiment that is run, or goes on.
+type execution struct {
+	app     *app
+	file    *plan.File
+	plan    *plan.Plan
+	lab     *lab.File
+	labText []byte
+	meta    runs.Meta
+	mode    ocs.Policy
+	event   *runs.Event // to be recorded at the beginning
+	bench   *runner.Lab
+	only    bool // do only what is due at the end
+}
+
+// finishRun does what is left of a run, prints what came of it, and writes the report.
+// so is what was done in former sessions, nil in the first.
+func (a *app) finishRun(ctx context.Context, store *runs.Store, x *execution, w *runs.Writer, so *runs.Run, to reportFlags) error {
+	if a.set.JSON {
+		a.json(runLine{Kind: "run", Run: w.ID(), Name: x.meta.Name, Dir: w.Dir(), Points: len(x.plan.Points), Seed: x.plan.Seed, ExpectedNS: int64(x.plan.Total())})
+	}
+	a.printf("run %s: %s, %s\n", w.ID(), planSize(x.plan), aboutTime(x.plan.Total()))
+	id := w.ID()
+	_, err := x.run(ctx, store, w, so)
+	// What is recorded is told also of a run that went wrong.
+	tell, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	r, loadErr := store.Load(tell, id)
+	if loadErr != nil {
+		return errors.Join(err, loadErr)
+	}
+	an := analysis.Of(r)
+	err = errors.Join(err, a.printRun(r, an))
+	if to.out != "" {
+		err = errors.Join(err, a.writeReport(r, an, to))
+	}
+	return err
+}
+
+// prepare makes ready to open the lab; command is for the history.
+func (x *execution) prepare(command string) error {
+	log, err := x.app.history()
+	if err != nil {
+		return err
+	}
+	opt, err := x.app.labOptions()
+	if err != nil {
+		return err
+	}
+	opt.Emulated = x.meta.Emulated
+	measure := x.file.Measure
+	if measure.Poll == 0 {
+		measure.Poll = linkmon.DefaultPoll
+	}
+	x.bench = runner.NewLab(x.lab, opt, x.plan, measure, log, command, x.mode)
+	x.bench.Rung = rungs[x.meta.Rung]
+	return nil
+}
+
+// run does the work.
+func (x *execution) run(ctx context.Context, store *runs.Store, w *runs.Writer, so *runs.Run) (runs.Summary, error) {
+	a := x.app
+	v, revision := version()
+	r := &runner.Runner{
+		Plan: x.plan, File: x.file, Writer: &streaming{Writer: w, app: a, event: x.event}, Session: runner.ThisSession(v, revision),
+		Open: x.bench.Open, Light: x.bench.Light, Enough: analysis.Enough,
+		Verdict: func() (string, error) {
+			r, err := store.Load(ctx, w.ID())
+			if err != nil {
+				return "", err
+			}
+			return string(analysis.Of(r).Verdict), nil
+		},
+	}
+	if x.meta.File != "" { // and not the copy that a resumed run is read from
+		r.Dir = filepath.Dir(x.meta.File)
+	}
+	if so != nil {
+		r.Done, r.Dropped, r.Marks = so.Done, so.Dropped, so.Marks
+	} else {
+		r.Session.Found = x.bench.Circuits
+	}
+	show := a.progress()
+	defer show.done()
+	r.Progress = func(p runner.Progress) { show.set("%s", progressLine(p)) }
+	stop := runner.Signals(r, func(text string) {
+		show.done()
+		fmt.Fprintf(a.err, "ocslab: %s\n", text)
+	})
+	defer stop()
+	own := context.WithoutCancel(ctx) // signals are for the runner
+	if x.only {
+		return r.Finish(own)
+	}
+	return r.Run(own)
+}
+
+// found are the circuits that the first session of a run has found; nil if none could
+// look.
+func found(r *runs.Run) map[string]ocs.Map {
+	for _, s := range r.Sessions {
+		if s.Found != nil {
+			return s.Found
+		}
+	}
+	return nil
+}
+
+// runLine is the first line of a run.
+type runLine struct {
+	Kind       string `json:"kind"` // "run"
+	Run        string `json:"run"`
+	Name       string `json:"name"`
+	Dir        string `json:"dir"`
+	Points     int    `json:"points"`
+	Seed       uint64 `json:"seed"`
+	ExpectedNS int64  `json:"expected_ns"`
+}
+
+// progressLine is a bar and what is done.
+func progressLine(p runner.Progress) string {
+	const width = 20
+	full := 0
+	if p.Total > 0 {
+		full = width * p.Done / p.Total
+	}
+	bar := strings.Repeat("█", full) + strings.Repeat("░", width-full)
+	parts := []string{fmt.Sprintf("%s %d/%d", bar, p.Done, p.Total)}
+	switch p.State {
+	case runner.Pausing, runner.Paused, runner.Stopping, runner.Aborting, runner.Leaving:
+		parts = append(parts, string(p.State))
+	}
+	for _, text := range []string{p.Label, p.Step} {
+		if text != "" {
+			parts = append(parts, text)
+		}
+	}
+	if p.Left > 0 {
+		parts = append(parts, aboutTime(p.Left)+" left")
+	}
+	return strings.Join(parts, "  ")
+}
+
+// aboutTime writes a time as people say it.
+func aboutTime(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return "about " + d.Round(10*time.Millisecond).String()
+	case d < 10*time.Second:
+		return "about " + d.Round(100*time.Millisecond).String()
+	case d < 2*time.Minute:
+		return "about " + d.Round(time.Second).String()
+	case d < 2*time.Hour:
+		return fmt.Sprintf("about %d min", int((d+30*time.Second)/time.Minute))
+	}
+	return fmt.Sprintf("about %.1f h", d.Hours())
+}
+
+// runs opens the store of runs.
+func (a *app) runs() (*runs.Store, error) {
+	dir, err := a.stateDir()
+	if err != nil {
+		return nil, err
+	}
+	return runs.Open(dir)
+}
+
+// writeFile writes a file that a command makes, or stdout for "-".
+func (a *app) writeFile(path string, write func(w io.Writer) error) (err error) {
+	if path == "-" {
+		return write(a.out)
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return write(f)
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/ocslab/ocslab/experiment/analysis"
+	"github.com/ocslab/ocslab/experiment/runs"
+	"github.com/ocslab/ocslab/timeline"
+)
+
+// errLimit is that a limit of an experiment was not kept.
+var errLimit = errors.New("a limit was not kept")
+
+// runSummary is the last line of a run.
+type runSummary struct {
+	Kind    string     `json:"kind"` // "run-summary"
+	Run     string     `json:"run"`
+	Name    string     `json:"name"`
+	State   runs.State `json:"state"`
+	Reason  string     `json:"reason,omitempty"`
+	Points  int        `json:"points"`
+	Planned int        `json:"planned"`
+	Verdict string     `json:"verdict,omitempty"`
+	// Restored is whether the light is as finally wants it.
+	Restored bool   `json:"restored"`
+	Dir      string `json:"dir"`
+}
+
+// printRun prints what a run came to, and returns errLimit if it did not keep a limit.
+func (a *app) printRun(r *runs.Run, x *analysis.Analysis) error {
+	var failed []string
+	for _, v := range x.Verdicts {
+		if v.Judgement == analysis.Fail {
+			failed = append(failed, v.Limit.Text)
+		}
+	}
+	var err error
+	if len(failed) > 0 {
+		err = fmt.Errorf("%w: %s", errLimit, strings.Join(failed, "; "))
+	}
+	s := runSummary{
+		Kind: "run-summary", Run: r.Meta.ID, Name: r.Meta.Name, State: r.State, Points: len(r.Done), Planned: planned(r),
+		Verdict: string(x.Verdict), Dir: r.Dir,
+	}
+	if r.Summary != nil {
+		s.Reason, s.Restored = r.Summary.Reason, r.Summary.Restored
+	}
+	if a.set.JSON {
+		for _, l := range x.Lines() {
+			a.json(l)
+		}
+		a.printPaper(paper(r, x))
+		a.json(s)
+		return err
+	}
+	for i, c := range x.Conditions {
+		if i > 0 {
+			a.printf("\n")
+		}
+		if c.Label != "" {
+			a.printf("%s (%d repeats)\n", c.Label, c.Points)
+		}
+		a.printStages(c.Report)
+		if len(x.Conditions) == 1 {
+			a.printf("\n%s\n", strings.Join(timeline.Waterfall{Width: a.width()}.Lines(c.Report), "\n"))
+		}
+	}
+	if len(x.Conditions) > 0 {
+		a.printf("\n%s", stagesLegend)
+	}
+	a.printVerdicts(x)
+	a.printPaper(paper(r, x))
+	a.printf("\n%s: %d of %d points", s.State, s.Points, s.Planned)
+	if n := len(r.Dropped); n > 0 {
+		a.printf(", %d more were not needed", n)
+	}
+	a.printf("; run %s\n", r.Meta.ID)
+	switch r.State {
+	case runs.Stopped, runs.Failed, runs.Interrupted:
+		a.printf("ocslab runs resume %s goes on with it\n", r.Meta.ID)
+	}
+	return err
+}
+
+// printVerdicts says which limits were kept.
+func (a *app) printVerdicts(x *analysis.Analysis) {
+	if len(x.Verdicts) == 0 {
+		return
+	}
+	a.printf("\n")
+	t := table{}
+	for _, v := range x.Verdicts {
+		where := ""
+		for _, c := range x.Conditions {
+			if c.Number == v.Condition {
+				where = c.Label
+			}
+		}
+		t.row(string(v.Judgement), v.Limit.Text, valueText(v), where)
+	}
+	t.write(a.out, "")
+}
+
+// valueText is what was found of what a limit is about.
+func valueText(v analysis.Verdict) string {
+	if !v.Known {
+		return "nothing was found"
+	}
+	write := func(x float64) string {
+		switch {
+		case math.IsInf(x, 0):
+			return "any time later"
+		case v.Limit.Statistic.Of.IsTime():
+			return time.Duration(x).Round(time.Microsecond).String()
+		}
+		return fmt.Sprintf("%.4g", x)
+	}
+	text := write(v.Value)
+	if v.Low != v.High {
+		text += fmt.Sprintf(" (%s to %s)", write(v.Low), write(v.High))
+	}
+	if v.Need > 0 {
+		text += fmt.Sprintf("; takes %d values to tell", v.Need)
+	}
+	return text
+}
+
+// printComparison prints how two runs differ.
+func (a *app) printComparison(c *analysis.Comparison) error {
+	if a.set.JSON {
+		for _, l := range c.Lines() {
+			a.json(l)
+		}
+		return nil
+	}
+	a.printf("from %s to %s\n", c.A, c.B)
+	t := table{}
+	for _, s := range c.Setup {
+		t.row(s.What, labelOr(s.A, "-"), "->", labelOr(s.B, "-"))
+	}
+	t.write(a.out, "  ")
+	for _, only := range []struct {
+		in     string
+		labels []string
+	}{{c.A, c.OnlyA}, {c.B, c.OnlyB}} {
+		for _, l := range only.labels {
+			a.printf("  only in %s: %s\n", only.in, labelOr(l, "the only condition"))
+		}
+	}
+	if len(c.Differences) == 0 {
+		a.printf("they have no condition and stage in common\n")
+		return nil
+	}
+	a.printf("\n")
+	t = table{align: "..>>>>>"}
+	t.row("condition", "stage", "median", "then", "difference", "bounds", "")
+	for _, d := range c.Differences {
+		half := int64(d.Floor) / 2
+		verdict := "cannot be told from none"
+		if d.Resolved {
+			verdict = "later"
+			if d.Median.NS < 0 {
+				verdict = "earlier"
+			}
+		}
+		t.row(d.Label, string(d.Stage), msTo(d.A.NS, half), msTo(d.B.NS, half), msTo(d.Median.NS, half),
+			msTo(d.Median.LowNS, half)+".."+msTo(d.Median.HighNS, half), verdict)
+	}
+	t.write(a.out, "")
+	a.printf("\nmedians in ms since the command; bounds are those of 95 %% confidence\n")
+	return nil
+}
+
+// writeLines writes JSON objects, one a line.
+func writeLines(w io.Writer, lines []any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	for _, l := range lines {
+		if err := enc.Encode(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
