@@ -1,0 +1,125 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/ocslab/ocslab/experiment/analysis"
+	"github.com/ocslab/ocslab/experiment/runs"
+	"github.com/ocslab/ocslab/timeline"
+)
+
+// Bounds of a report.
+const (
+	mostConditions = 48  // with tables and figures of their own
+	mostCurves     = 12  // conditions compared in one drawing
+	mostRows       = 200 // of a table
+	mostWaterfalls = 12  // of single reconfigurations
+	mostMaps       = 6   // heat maps
+	mostPorts      = 4   // whose optical power is drawn
+	mostBins       = 200 // of a series
+)
+
+// book is a run, with what more than one figure needs.
+type book struct {
+	r *runs.Run
+	a *analysis.Analysis
+
+	durations []timeline.Duration // by stage, then by reconfiguration
+	places    map[int]int         // in r.Reconfigurations, by number
+	shown     []analysis.Condition
+	stageList []timeline.Stage // that were seen, in order of the first condition that has them
+}
+
+func newBook(r *runs.Run, a *analysis.Analysis) *book {
+	b := &book{r: r, a: a, places: make(map[int]int, len(r.Reconfigurations))}
+	for i, rec := range r.Reconfigurations {
+		b.places[rec.Number] = i
+	}
+	b.shown = a.Conditions[:min(len(a.Conditions), mostConditions)]
+	for _, c := range a.Conditions {
+		for _, s := range c.Stages {
+			if !slices.Contains(b.stageList, s.Stage) {
+				b.stageList = append(b.stageList, s.Stage)
+			}
+		}
+	}
+	return b
+}
+
+// since returns all durations; they are made once.
+func (b *book) since() []timeline.Duration {
+	if b.durations == nil {
+		b.durations = timeline.Durations(b.r.Marks)
+	}
+	return b.durations
+}
+
+// reconfiguration returns that of a number, nil if there is none.
+func (b *book) reconfiguration(number int) *runs.Reconfiguration {
+	i, ok := b.places[number]
+	if !ok {
+		return nil
+	}
+	return &b.r.Reconfigurations[i]
+}
+
+// name is what a condition is called.
+func name(c analysis.Condition) string {
+	if c.Label == "" {
+		return "all reconfigurations"
+	}
+	return c.Label
+}
+
+// conditionName is that of a number.
+func (b *book) conditionName(number int) string {
+	for _, c := range b.a.Conditions {
+		if c.Number == number {
+			return name(c)
+		}
+	}
+	return ""
+}
+
+// stageOf returns what a condition has of a stage.
+func stageOf(c analysis.Condition, stage timeline.Stage) (analysis.Stage, bool) {
+	for _, s := range c.Stages {
+		if s.Stage == stage {
+			return s, true
+		}
+	}
+	return analysis.Stage{}, false
+}
+
+// natural compares texts so that gpu2 comes before gpu10.
+func natural(a, b string) int {
+	x, y := a, b
+	for x != "" && y != "" {
+		nx, restX := digits(x)
+		ny, restY := digits(y)
+		if nx != "" && ny != "" {
+			long, short := strings.TrimLeft(nx, "0"), strings.TrimLeft(ny, "0")
+			if c := cmp.Or(cmp.Compare(len(long), len(short)), cmp.Compare(long, short)); c != 0 {
+				return c
+			}
+			x, y = restX, restY
+			continue
+		}
+		if x[0] != y[0] {
+			break
+		}
+		x, y = x[1:], y[1:]
+	}
+	return cmp.Or(cmp.Compare(x, y), cmp.Compare(a, b))
+}
+
+// digits is the number with which a text begins, and the rest.
+func digits(s string) (number, rest string) {
+	n := 0
+	for n < len(s) && '0' <= s[n] && s[n] <= '9' {
+		n++
+	}
+	return s[:n], s[n:]
+}
