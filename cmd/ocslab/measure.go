@@ -404,14 +404,22 @@ type truthLine struct {
 	Reconfiguration int    `json:"reconfiguration"`
 }
 
-// width is that of the terminal.
+// width is how wide a drawing should be.
 func (a *app) width() int {
-	if f, ok := a.out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w >= 60 {
-			return min(w, 120)
-		}
+	if w := a.terminal(); w >= 60 {
+		return min(w, 120)
 	}
 	return 100
+}
+
+// terminal is the width of the terminal that is written to, 0 if it is none.
+func (a *app) terminal() int {
+	if f, ok := a.out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil {
+			return w
+		}
+	}
+	return 0
 }
 
 // printStages prints the table of stages.
@@ -427,6 +435,7 @@ func (a *app) printStages(r timeline.Report) {
 	for _, u := range r.Unseen {
 		t.row(string(u.Stage), "0", fmt.Sprint(u.Missing), "never seen")
 	}
+	t.fit(a.terminal(), 8, 7, 6, 5, 4) // bounds and percentiles from the right and their bounds; --json has all
 	t.write(a.out, "")
 }
 

@@ -248,7 +248,7 @@ func (x *execution) run(ctx context.Context, store *runs.Store, w *runs.Writer, 
 		Plan: x.plan, File: x.file, Writer: &streaming{Writer: w, app: a, event: x.event}, Session: runner.ThisSession(v, revision),
 		Open: x.bench.Open, Light: x.bench.Light, Enough: analysis.Enough,
 		Verdict: func() (string, error) {
-			r, err := store.Load(ctx, w.ID())
+			r, err := store.Load(context.WithoutCancel(ctx), w.ID())
 			if err != nil {
 				return "", err
 			}

@@ -81,10 +81,6 @@ func (a *app) printRun(r *runs.Run, x *analysis.Analysis) error {
 		a.printf(", %d more were not needed", n)
 	}
 	a.printf("; run %s\n", r.Meta.ID)
-	switch r.State {
-	case runs.Stopped, runs.Failed, runs.Interrupted:
-		a.printf("ocslab runs resume %s goes on with it\n", r.Meta.ID)
-	}
 	return err
 }
 

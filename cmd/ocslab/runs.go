@@ -147,10 +147,12 @@ func (a *app) runsShowCommand() *cobra.Command {
 				return err
 			}
 			a.printHead(r)
-			if err := a.printRun(r, analysis.Of(r)); !errors.Is(err, errLimit) {
-				return err
+			_ = a.printRun(r, analysis.Of(r)) // a limit that was not kept can be shown, too
+			switch r.State {
+			case runs.Stopped, runs.Failed, runs.Interrupted:
+				a.printf("ocslab runs resume %s goes on with it\n", r.Meta.ID)
 			}
-			return nil // it could be shown
+			return nil
 		},
 	}
 }
