@@ -41,15 +41,15 @@ func (r *recorder) condition(c plan.Condition, all ...layers) {
 	c.Number = len(r.run.Plan.Conditions) + 1
 	c.Sequence = []string{"a", "b"}
 	c.Maps = []map[string]ocs.Map{
-		{"rail0": ocs.MustMap(ocs.CrossConnect{1, 34}, ocs.CrossConnect{2, 33})},
-		{"rail0": ocs.MustMap(ocs.CrossConnect{1, 34}, ocs.CrossConnect{3, 33})},
+		{"rail0": ocs.MustMap(ocs.CrossConnect{Ingress: 1, Egress: 34}, ocs.CrossConnect{Ingress: 2, Egress: 33})},
+		{"rail0": ocs.MustMap(ocs.CrossConnect{Ingress: 1, Egress: 34}, ocs.CrossConnect{Ingress: 3, Egress: 33})},
 	}
 	r.run.Plan.Conditions = append(r.run.Plan.Conditions, c)
 	for _, l := range all {
 		number := len(r.run.Reconfigurations) + 1
 		r.run.Reconfigurations = append(r.run.Reconfigurations, runs.Reconfiguration{
 			Number: number, Condition: c.Number, From: "a", To: "b",
-			Added: map[string]ocs.Map{"rail0": ocs.MustMap(ocs.CrossConnect{3, 33})},
+			Added: map[string]ocs.Map{"rail0": ocs.MustMap(ocs.CrossConnect{Ingress: 3, Egress: 33})},
 		})
 		base := int64(number) * 1e11
 		mark := func(s timeline.Stage, subject string, d time.Duration) {
