@@ -171,7 +171,7 @@ func (c *checker) file() {
 		if err := checkName(name); err != nil {
 			c.key(path, "%w", err)
 		}
-		c.f.expand(c.f.Configurations[name], func(where string, key bool, err error) {
+		c.f.Expand(c.f.Configurations[name], func(where string, key bool, err error) {
 			if key {
 				c.key(path+"."+where, "%w", err)
 			} else {

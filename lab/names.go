@@ -244,7 +244,7 @@ func (f *File) Config(name string) (map[string]ocs.Map, error) {
 		return nil, fmt.Errorf("the configuration %.60q %w%s", name, ErrUnknown, hint(name, f.ConfigNames()))
 	}
 	var errs []error
-	merged := f.expand(c, func(path string, _ bool, err error) {
+	merged := f.Expand(c, func(path string, _ bool, err error) {
 		errs = append(errs, fmt.Errorf("configuration %s: %s: %w", name, path, err))
 	})
 	if len(errs) > 0 {
@@ -256,9 +256,10 @@ func (f *File) Config(name string) (map[string]ocs.Map, error) {
 // ConfigNames returns the names of all configurations in alphabetical order.
 func (f *File) ConfigNames() []string { return slices.Sorted(maps.Keys(f.Configurations)) }
 
-// expand merges the maps and links of c and calls fail for each problem with
-// its path within c, and whether it is in the key there rather than the value.
-func (f *File) expand(c Configuration, fail func(path string, key bool, err error)) map[string]ocs.Map {
+// Expand returns the maps of a configuration, which need not be in the file, by switch, with
+// its links merged in. Each problem is told to fail, with its path within c, and whether it
+// is in the key there rather than the value.
+func (f *File) Expand(c Configuration, fail func(path string, key bool, err error)) map[string]ocs.Map {
 	merged := map[string]ocs.Map{}
 	type circuit struct {
 		onSwitch string

@@ -43,7 +43,6 @@ type Lab struct {
 
 	mu       sync.Mutex // guards what follows
 	switches map[string]*place
-	locks    []func()
 }
 
 // place is where a switch of a lab is, once it is open.
@@ -62,6 +61,7 @@ type Opened struct {
 	Device string
 	// Emulated is the emulation behind it; nil for a real switch.
 	Emulated *Emulated
+	unlock   func() // the memory of the emulation; nil if it has none
 }
 
 // Unwrap returns the switch inside.
@@ -69,9 +69,15 @@ func (o *Opened) Unwrap() ocs.Switch { return o.Switch }
 
 // Close ends the session and, of an emulated switch, the emulation.
 func (o *Opened) Close() error {
-	err := o.Switch.Close()
+	var err error
+	if o.Switch != nil { // it is while it is being opened
+		err = o.Switch.Close()
+	}
 	if o.Emulated != nil {
 		err = errors.Join(err, o.Emulated.Close())
+	}
+	if o.unlock != nil {
+		o.unlock()
 	}
 	return err
 }
@@ -112,9 +118,14 @@ func (l *Lab) Switch(ctx context.Context, name string) (*Opened, error) {
 }
 
 // open opens a switch and, where it is emulated, begins to emulate it.
-func (l *Lab) open(ctx context.Context, s *Switch) (*Opened, error) {
+func (l *Lab) open(ctx context.Context, s *Switch) (_ *Opened, err error) {
 	name := s.Name
 	o := &Opened{Name: name}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, o.Close())
+		}
+	}()
 	if l.opt.Emulated {
 		if err := l.emulate(ctx, o); err != nil {
 			return nil, err
@@ -122,9 +133,6 @@ func (l *Lab) open(ctx context.Context, s *Switch) (*Opened, error) {
 	}
 	sw, device, err := l.session(ctx, s, o.Emulated)
 	if err != nil {
-		if o.Emulated != nil {
-			err = errors.Join(err, o.Emulated.Close())
-		}
 		return nil, err
 	}
 	o.Device = device
@@ -187,11 +195,11 @@ func (l *Lab) emulate(ctx context.Context, o *Opened) error {
 		return err
 	}
 	if l.opt.StateDir != "" {
-		m, err := l.memory(ctx, o.Name)
+		m, unlock, err := l.memory(ctx, o.Name)
 		if err != nil {
 			return err
 		}
-		e.Memory = m
+		e.Memory, o.unlock = m, unlock
 	}
 	o.Emulated, err = e.Start()
 	return err
@@ -235,33 +243,24 @@ func (l *Lab) Close() error {
 		}
 		at.mu.Unlock()
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, unlock := range l.locks {
-		unlock()
-	}
-	l.locks = nil
 	return errors.Join(errs...)
 }
 
-// memory is the memory of an emulated switch in a file. Its lock is held while
-// the lab is open, so that two programs do not emulate one switch.
-func (l *Lab) memory(ctx context.Context, name string) (*fileMemory, error) {
+// memory is the memory of an emulated switch in a file, locked until unlock is called, so
+// that two programs do not emulate one switch.
+func (l *Lab) memory(ctx context.Context, name string) (m *fileMemory, unlock func(), err error) {
 	dir := filepath.Join(l.opt.StateDir, "emulated", l.File.key())
 	if err := statedir.Make(dir); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	m := &fileMemory{path: filepath.Join(dir, name+".json")}
+	m = &fileMemory{path: filepath.Join(dir, name+".json")}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	unlock, err := statedir.Lock(ctx, m.path+".lock")
+	unlock, err = statedir.Lock(ctx, m.path+".lock")
 	if err != nil {
-		return nil, fmt.Errorf("emulated switch %s is in use by another ocslab: %w", name, err)
+		return nil, nil, fmt.Errorf("emulated switch %s is in use by another ocslab: %w", name, err)
 	}
-	l.mu.Lock()
-	l.locks = append(l.locks, unlock)
-	l.mu.Unlock()
-	return m, nil
+	return m, unlock, nil
 }
 
 type fileMemory struct{ path string }

@@ -131,8 +131,10 @@ func TestLab_EmulatedMemoryDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := lab.New(f, opt)
-		if _, err := l.Switch(t.Context(), "rail0"); err == nil || !strings.Contains(err.Error(), "memory") {
-			t.Errorf("%s: err=%v", bad, err)
+		for range 2 { // the first does not keep out the second
+			if _, err := l.Switch(t.Context(), "rail0"); err == nil || !strings.Contains(err.Error(), "memory") {
+				t.Errorf("%s: err=%v", bad, err)
+			}
 		}
 		l.Close()
 		if left, _ := os.ReadFile(files[0]); string(left) != bad {

@@ -20,20 +20,10 @@ type Unseen struct {
 	Missing int   `json:"missing"` // how often it was expected
 }
 
-// missing counts by stage what was expected of the reconfigurations that have a command
-// and not seen in them.
-func missing(marks []Mark, expected []Expectation) map[Stage]int {
-	counts := make(map[Stage]int)
-	for _, e := range Missed(marks, expected) {
-		counts[e.Stage]++
-	}
-	return counts
-}
-
-// Missed returns what was expected and that no mark shows, each once, by reconfiguration,
+// missed returns what was expected and that no mark shows, each once, by reconfiguration,
 // stage in canonical order, and subject. Expectations of a reconfiguration without a
 // command mark, and of the command itself, are left out.
-func Missed(marks []Mark, expected []Expectation) []Expectation {
+func missed(marks []Mark, expected []Expectation) []Expectation {
 	// Expectations become numbers: marks are many, and what they are compared with is small.
 	commanded := make(map[int]bool)
 	for _, m := range marks {
@@ -66,26 +56,30 @@ func Missed(marks []Mark, expected []Expectation) []Expectation {
 			seen[m.Reconfiguration] = append(seen[m.Reconfiguration], id)
 		}
 	}
-	var missed []Expectation
+	var list []Expectation
 	for reconfiguration, ids := range wanted {
 		slices.Sort(ids)
 		here := seen[reconfiguration]
 		slices.Sort(here)
 		for _, id := range slices.Compact(ids) {
 			if _, ok := slices.BinarySearch(here, id); !ok {
-				missed = append(missed, Expectation{reconfiguration, Stage(names[id][0]), names[id][1]})
+				list = append(list, Expectation{reconfiguration, Stage(names[id][0]), names[id][1]})
 			}
 		}
 	}
-	slices.SortFunc(missed, func(a, b Expectation) int {
+	slices.SortFunc(list, func(a, b Expectation) int {
 		return cmp.Or(cmp.Compare(a.Reconfiguration, b.Reconfiguration), compareStages(a.Stage, b.Stage), cmp.Compare(a.Subject, b.Subject))
 	})
-	return missed
+	return list
 }
 
 // expect replaces what Missing is by what was expected and not seen.
 func (r *Report) expect(marks []Mark, expected []Expectation) {
-	counts := missing(marks, expected)
+	r.Missed = missed(marks, expected)
+	counts := make(map[Stage]int)
+	for _, e := range r.Missed {
+		counts[e.Stage]++
+	}
 	for i := range r.Stages {
 		s := &r.Stages[i]
 		s.Missing = counts[s.Stage]

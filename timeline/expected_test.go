@@ -103,7 +103,10 @@ func TestSummarize_ExpectedProperties(t *testing.T) {
 		for _, u := range report.Unseen {
 			got += u.Missing
 		}
-		report.Unseen = nil
+		if len(report.Missed) != want {
+			t.Fatalf("%d are told to be missing, want %d", len(report.Missed), want)
+		}
+		report.Unseen, report.Missed = nil, nil
 		if got != want {
 			t.Fatalf("%d are missing, want %d", got, want)
 		}

@@ -157,7 +157,7 @@ func TestSummarize_PlainlyMany(t *testing.T) {
 	}
 }
 
-func TestMissed(t *testing.T) {
+func TestSummarize_Missed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		marks := anyRun.Draw(t, "marks")
 		expected := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) timeline.Expectation {
@@ -167,7 +167,7 @@ func TestMissed(t *testing.T) {
 				Subject:         rapid.SampledFrom([]string{"a", "b", "s"}).Draw(t, "subject"),
 			}
 		}), 0, 30).Draw(t, "expected")
-		got := timeline.Missed(marks, expected)
+		got := timeline.Summarize(marks, timeline.Options{Resamples: 1, Expected: expected}).Missed
 		for i, e := range got {
 			if slices.Contains(got[:i], e) {
 				t.Fatalf("%v is told twice", e)

@@ -38,7 +38,7 @@ type shortcut struct {
 }
 
 // NewPool returns the pool of durations for the quantiles qs, which are in ascending
-// order, each from 0 to 1. What ends at [Never] has no place in it.
+// order, each from 0 to 1.
 func NewPool(durations []Duration, qs ...float64) *Pool {
 	numbers := make([]int, 0, len(durations))
 	for _, d := range durations {
@@ -70,6 +70,14 @@ func newPool(events []event, reconfigurations int, qs []float64) *Pool {
 	p.highs.sort()
 	p.fromLow, p.fromHi = p.lows.shortcuts(p.sizes, qs), p.highs.shortcuts(p.sizes, qs)
 	return p
+}
+
+// Quantile returns what [Quantile] gives for all durations, of which there must be one.
+func (p *Pool) Quantile(q float64) Interval {
+	at := positionOf(len(p.lows), q)
+	floor, _ := at.between(p.lows[at.at].ns, p.lows[at.next].ns)
+	_, ceil := at.between(p.highs[at.at].ns, p.highs[at.next].ns)
+	return Interval{floor, ceil}
 }
 
 // Count is how many durations there are.

@@ -11,7 +11,8 @@ import (
 // that of the upper ends, rounded up. Quantiles interpolate linearly between order
 // statistics (type 7 of Hyndman and Fan 1996, the default of R and NumPy). A q outside
 // 0..1 counts as the nearer of the two, NaN as 0. Of no values at all the result is
-// the zero Interval, so look at len(xs) first.
+// the zero Interval, so look at len(xs) first. What ends at [Never] is later than all that
+// does not, by any time: a quantile between the two ends at Never.
 //
 // Of few values an upper quantile says little: with fewer than 20 the 0.95-quantile,
 // and with fewer than 100 the 0.99-quantile, lies between the two largest.
@@ -69,7 +70,10 @@ func (p position) of(sorted []int64) (floor, ceil int64) {
 func (p position) between(a, b int64) (floor, ceil int64) {
 	hi, lo := bits.Mul64(uint64(b)-uint64(a), p.part)
 	floor = a + int64(hi<<1|lo>>63)
-	if lo<<1 != 0 {
+	switch {
+	case b == Never && p.part > 0:
+		return floor, Never
+	case lo<<1 != 0:
 		return floor, floor + 1
 	}
 	return floor, floor

@@ -50,7 +50,12 @@ func TestQuantile_Table(t *testing.T) {
 		{points(hundred...), 0.95, timeline.Point(95)},
 		{points(hundred...), 0.99, timeline.Point(99)},
 		{[]timeline.Interval{timeline.Between(0, 100), timeline.Between(10, 20), timeline.Between(15, 16)}, 0.5, timeline.Between(10, 20)},
-		{points(math.MinInt64, math.MaxInt64), 0.5, timeline.Between(-1, 0)},
+		{points(math.MinInt64, math.MaxInt64-1), 0.5, timeline.Point(-1)},
+		// Of what never came, nobody knows when it comes.
+		{[]timeline.Interval{timeline.Point(10), later(20)}, 0, timeline.Point(10)},
+		{[]timeline.Interval{timeline.Point(10), later(20)}, 0.5, timeline.Between(15, never)},
+		{[]timeline.Interval{timeline.Point(10), timeline.Point(12), later(20)}, 0.5, timeline.Point(12)},
+		{[]timeline.Interval{timeline.Point(10), later(20), later(20)}, 0.5, later(20)},
 	} {
 		if got := timeline.Quantile(tc.xs, tc.q); got != tc.want {
 			t.Errorf("Quantile(%v, %v) = %+v, want %+v", tc.xs, tc.q, got, tc.want)

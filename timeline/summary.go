@@ -79,6 +79,10 @@ type Report struct {
 	// reached in any reconfiguration, in canonical order. They are not among Stages,
 	// since there is nothing to say of when.
 	Unseen []Unseen
+
+	// Missed is each of Options.Expected that was not seen, once, by reconfiguration, stage
+	// in canonical order, and subject. JSON has only the numbers.
+	Missed []Expectation
 }
 
 // MarshalJSON writes one object: kind ("summary"), reconfigurations, orphans, stages

@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -57,39 +56,38 @@ type Argument struct {
 	Default int
 }
 
-// Planners returns all planners, by name.
-func Planners() []Planner {
-	all := []Planner{
-		{
-			Name: "pairs", About: "each NIC and the one at a distance from it, both ways",
-			Arguments: []Argument{{"distance", "from one NIC of a pair to the other", 1}},
-			targets:   pairs,
-		},
-		{
-			Name: "ring", About: "each NIC sends to the one a step further, in one ring through all of them",
-			Arguments: []Argument{{"step", "from one NIC to the next; it has no divisor in common with the number of NICs", 1}},
-			targets:   ring,
-		},
-		{
-			Name: "round-robin", About: "pairs, both ways, that differ in each round: n NICs have all met after n-1 rounds, or n if that is odd",
-			Arguments: []Argument{{"round", "from 1", 1}},
-			targets:   roundRobin,
-		},
-		{
-			Name: "shift", About: "each NIC sends to the one that many further, in one ring or several",
-			Arguments: []Argument{{"by", "how many", 1}},
-			targets:   shift,
-		},
-	}
-	slices.SortFunc(all, func(a, b Planner) int { return cmp.Compare(a.Name, b.Name) })
-	return all
+// planners are all there are, by name.
+var planners = []Planner{
+	{
+		Name: "pairs", About: "each NIC and the one at a distance from it, both ways",
+		Arguments: []Argument{{"distance", "from one NIC of a pair to the other", 1}},
+		targets:   pairs,
+	},
+	{
+		Name: "ring", About: "each NIC sends to the one a step further, in one ring through all of them",
+		Arguments: []Argument{{"step", "from one NIC to the next; it has no divisor in common with the number of NICs", 1}},
+		targets:   ring,
+	},
+	{
+		Name: "round-robin", About: "pairs, both ways, that differ in each round: n NICs have all met after n-1 rounds, or n if that is odd",
+		Arguments: []Argument{{"round", "from 1", 1}},
+		targets:   roundRobin,
+	},
+	{
+		Name: "shift", About: "each NIC sends to the one that many further, in one ring or several",
+		Arguments: []Argument{{"by", "how many", 1}},
+		targets:   shift,
+	},
 }
+
+// Planners returns all planners, by name.
+func Planners() []Planner { return slices.Clone(planners) }
 
 // Find returns the planner of that name. The error for any other name lists those there
 // are, and matches [ErrPlanner].
 func Find(name string) (Planner, error) {
 	var names []string
-	for _, p := range Planners() {
+	for _, p := range planners {
 		if p.Name == name {
 			return p, nil
 		}

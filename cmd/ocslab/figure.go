@@ -1,8 +1,6 @@
 package main
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/ocslab/ocslab/experiment/figures"
@@ -13,18 +11,18 @@ func (a *app) figureCommand() *cobra.Command {
 	var to reportFlags
 	var sequence []string
 	var names []string
-	list := ""
+	var list table
 	for _, f := range figures.All() {
 		names = append(names, f.Name)
-		list += "\n  " + f.Name + strings.Repeat(" ", max(1, 20-len(f.Name))) + f.About
+		list.row(f.Name, f.About)
 	}
 	c := &cobra.Command{
 		Use:   "figure NAME",
 		Short: "Measure what a figure of a paper shows, and put the two side by side",
 		Long: `Run the experiment behind a figure of a paper and compare: on the emulated testbed, or
 with --lab FILE on yours, between the configurations that --sequence names.
-` + list + `
 
+` + list.String() + `
 A preset is an experiment like any other (see examples/experiments), and what it measures
 is a run: "ocslab report" writes it again.`,
 		Example:   "  ocslab --emulated figure opus-9d --out opus-9d.html\n  ocslab --lab lab.yaml figure autoneg -n 10 --sequence dp,pp",

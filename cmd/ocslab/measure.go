@@ -53,10 +53,27 @@ func (m *measureFlags) add(f *pflag.FlagSet, repeat int, firmware string) {
 
 var rungs = map[string]fabric.Rung{"": 0, "tap": fabric.TAP, "veth": fabric.Veth, "memory": fabric.Memory}
 
+// rungOf returns what emulated NICs are to be, by its name.
+func rungOf(name string) (fabric.Rung, error) {
+	rung, ok := rungs[name]
+	if !ok {
+		return 0, usagef("--rung %q: want tap, veth or memory", name)
+	}
+	return rung, nil
+}
+
+// moveMode is the mode of commands that move light again and again, and put it back.
+func (a *app) moveMode() (ocs.Policy, error) {
+	mode, err := a.mode()
+	if err == nil && mode == ocs.Overwrite {
+		err = usagef("--mode overwrite: only circuits in the way are removed here: want safe or update")
+	}
+	return mode, err
+}
+
 // testbed returns how to open the testbed.
 func (m *measureFlags) testbed(f *lab.File, configurations []string) (experiment.TestbedOptions, error) {
 	var opt experiment.TestbedOptions
-	rung, ok := rungs[m.rung]
 	switch {
 	case m.repeat < 1 || m.repeat > 100_000:
 		return opt, usagef("-n %d: want 1 to 100000", m.repeat)
@@ -68,8 +85,10 @@ func (m *measureFlags) testbed(f *lab.File, configurations []string) (experiment
 		return opt, usagef("--patience %v: want a time above zero", m.patience)
 	case m.pause < 0:
 		return opt, usagef("--pause %v: want 0 or more", m.pause)
-	case !ok:
-		return opt, usagef("--rung %q: want tap, veth or memory", m.rung)
+	}
+	rung, err := rungOf(m.rung)
+	if err != nil {
+		return opt, err
 	}
 	w, err := m.watchFlags.options()
 	if err != nil {
@@ -121,10 +140,7 @@ of the lab file; profiles are ` + strings.Join(firmwarenotes.Names(), ", ") + `.
 			if accuracy && !a.set.Emulated {
 				return usagef("--accuracy goes with --emulated: nobody knows the truth of a real lab")
 			}
-			policy, err := a.mode()
-			if err == nil && policy == ocs.Overwrite {
-				err = usagef("--mode overwrite: measuring removes no circuits but those in its way: want safe or update")
-			}
+			policy, err := a.moveMode()
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -88,7 +89,7 @@ func (a *app) printPlan(p *plan.Plan, f *plan.File) error {
 	a.printf("%s: %s; %s\n", f.Name, planSize(p), aboutTime(p.Total()))
 	t := table{align: ">"}
 	for _, c := range p.Conditions {
-		t.row(fmt.Sprint(c.Number), labelOr(c.Label, "the only condition"), strings.Join(c.Sequence, " > "), "each move "+aboutTime(c.Expected)+": "+c.Basis)
+		t.row(fmt.Sprint(c.Number), cmp.Or(c.Label, onlyCondition), strings.Join(c.Sequence, " > "), "each move "+aboutTime(c.Expected)+": "+c.Basis)
 	}
 	t.write(a.out, "  ")
 	a.printf("\n")
@@ -101,13 +102,10 @@ func (a *app) printPlan(p *plan.Plan, f *plan.File) error {
 	return nil
 }
 
-func labelOr(label, none string) string {
-	if label == "" {
-		return none
-	}
-	return label
-}
+// onlyCondition stands for the label of a condition where nothing varies.
+const onlyCondition = "the only condition"
 
+// number writes a number from 1, and nothing for none.
 func number(n int) string {
 	if n == 0 {
 		return ""

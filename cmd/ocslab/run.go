@@ -21,6 +21,7 @@ import (
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/linkmon"
 	"github.com/ocslab/ocslab/ocs"
+	"github.com/ocslab/ocslab/topology"
 )
 
 // runFlags are those of all commands that begin a run.
@@ -55,7 +56,14 @@ SIGUSR1 pauses it and lets it go on, and so do "ocslab runs pause" and "ocslab r
 continue". However it ends, the light is left as "finally" says. A run that was killed goes
 on with "ocslab runs resume": finished points are not measured again.
 
-The exit code is 5 when a limit of the experiment is not kept.`,
+The exit code is 5 when a limit of the experiment is not kept.
+
+Parameters that ocslab knows; all others are yours, for hooks and as ${name}:
+
+` + knownParameters() + `
+Planners of a topology, with their arguments and what these are without "with":
+
+` + knownPlanners(),
 		Example: "  ocslab --emulated run examples/experiments/opus-toggle.yaml --plan\n  ocslab --emulated run examples/experiments/opus-toggle.yaml --report out.html\n  ocslab run --schema > experiment.schema.json",
 		Args: func(_ *cobra.Command, args []string) error {
 			if want := 1; !schema && len(args) != want {
@@ -81,18 +89,36 @@ The exit code is 5 when a limit of the experiment is not kept.`,
 	return c
 }
 
+// knownParameters lists parameters for the help.
+func knownParameters() string {
+	var t table
+	for _, p := range plan.Parameters() {
+		t.row(p.Name, p.About)
+	}
+	return t.String()
+}
+
+// knownPlanners lists planners for the help.
+func knownPlanners() string {
+	var t table
+	for _, p := range topology.Planners() {
+		t.row(p.Name, p.About)
+		for _, arg := range p.Arguments {
+			t.row("", fmt.Sprintf("%s: %d  %s", arg.Name, arg.Default, arg.About))
+		}
+	}
+	return t.String()
+}
+
 // experiment plans an experiment, and prints the plan or runs it.
 func (a *app) experiment(cmd *cobra.Command, f *plan.File, figure string, flags *runFlags, to reportFlags) error {
 	x := &execution{app: a, file: f}
 	var err error
-	if x.mode, err = a.mode(); err == nil && x.mode == ocs.Overwrite {
-		err = usagef("--mode overwrite: a run removes no circuits but those in its way: want safe or update")
-	}
-	if err != nil {
+	if x.mode, err = a.moveMode(); err != nil {
 		return err
 	}
-	if _, ok := rungs[flags.rung]; !ok {
-		return usagef("--rung %q: want tap, veth or memory", flags.rung)
+	if _, err := rungOf(flags.rung); err != nil {
+		return err
 	}
 	if x.lab, x.labText, err = a.labOf(f); err != nil {
 		return err
@@ -121,9 +147,11 @@ func (a *app) experiment(cmd *cobra.Command, f *plan.File, figure string, flags 
 	if err != nil {
 		return err
 	}
-	file, err := absolute(f.Path)
-	if err != nil {
-		return err
+	file := "" // of a preset
+	if figure == "" {
+		if file, err = absolute(f.Path); err != nil {
+			return err
+		}
 	}
 	store, err := a.runs()
 	if err != nil {
@@ -134,7 +162,7 @@ func (a *app) experiment(cmd *cobra.Command, f *plan.File, figure string, flags 
 		File: file, Lab: x.lab.Name, LabPath: labPath, Emulated: a.set.Emulated, Figure: figure,
 		Mode: string(x.mode), Rung: flags.rung,
 	}
-	if err := x.prepare("run " + f.Name); err != nil {
+	if err := x.prepare(); err != nil {
 		return err
 	}
 	if err := x.bench.Find(cmd.Context()); err != nil {
@@ -200,11 +228,11 @@ type execution struct {
 // so is what was done in former sessions, nil in the first.
 func (a *app) finishRun(ctx context.Context, store *runs.Store, x *execution, w *runs.Writer, so *runs.Run, to reportFlags) error {
 	if a.set.JSON {
-		a.json(runLine{Kind: "run", Run: w.ID(), Name: x.meta.Name, Dir: w.Dir(), Points: len(x.plan.Points), Seed: x.plan.Seed, ExpectedNS: int64(x.plan.Total())})
+		a.json(runLine{Kind: "run", Run: w.ID(), Name: x.meta.Name, Dir: w.Dir(), Planned: len(x.plan.Points), Seed: x.plan.Seed, ExpectedNS: int64(x.plan.Total())})
 	}
 	a.printf("run %s: %s, %s\n", w.ID(), planSize(x.plan), aboutTime(x.plan.Total()))
 	id := w.ID()
-	_, err := x.run(ctx, store, w, so)
+	err := x.run(ctx, store, w, so)
 	// What is recorded is told also of a run that went wrong.
 	tell, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
@@ -213,15 +241,15 @@ func (a *app) finishRun(ctx context.Context, store *runs.Store, x *execution, w 
 		return errors.Join(err, loadErr)
 	}
 	an := analysis.Of(r)
-	err = errors.Join(err, a.printRun(r, an))
+	a.printRun(r, an)
 	if to.out != "" {
 		err = errors.Join(err, a.writeReport(r, an, to))
 	}
-	return err
+	return errors.Join(err, a.printEnd(r, an))
 }
 
-// prepare makes ready to open the lab; command is for the history.
-func (x *execution) prepare(command string) error {
+// prepare makes ready to open the lab.
+func (x *execution) prepare() error {
 	log, err := x.app.history()
 	if err != nil {
 		return err
@@ -235,13 +263,13 @@ func (x *execution) prepare(command string) error {
 	if measure.Poll == 0 {
 		measure.Poll = linkmon.DefaultPoll
 	}
-	x.bench = runner.NewLab(x.lab, opt, x.plan, measure, log, command, x.mode)
+	x.bench = runner.NewLab(x.lab, opt, x.plan, measure, log, commandLine(), x.mode)
 	x.bench.Rung = rungs[x.meta.Rung]
 	return nil
 }
 
 // run does the work.
-func (x *execution) run(ctx context.Context, store *runs.Store, w *runs.Writer, so *runs.Run) (runs.Summary, error) {
+func (x *execution) run(ctx context.Context, store *runs.Store, w *runs.Writer, so *runs.Run) error {
 	a := x.app
 	v, revision := version()
 	r := &runner.Runner{
@@ -255,7 +283,7 @@ func (x *execution) run(ctx context.Context, store *runs.Store, w *runs.Writer, 
 			return string(analysis.Of(r).Verdict), nil
 		},
 	}
-	if x.meta.File != "" { // and not the copy that a resumed run is read from
+	if x.meta.File != "" { // where hooks run, also of a run that is resumed from elsewhere
 		r.Dir = filepath.Dir(x.meta.File)
 	}
 	if so != nil {
@@ -273,20 +301,14 @@ func (x *execution) run(ctx context.Context, store *runs.Store, w *runs.Writer, 
 	defer stop()
 	own := context.WithoutCancel(ctx) // signals are for the runner
 	if x.only {
-		return r.Finish(own)
-	}
-	return r.Run(own)
-}
-
-// found are the circuits that the first session of a run has found; nil if none could
-// look.
-func found(r *runs.Run) map[string]ocs.Map {
-	for _, s := range r.Sessions {
-		if s.Found != nil {
-			return s.Found
+		end, err := r.Finish(own)
+		if end.Restored && errors.Is(err, runner.ErrStop) {
+			err = nil // that points are left is what was asked for
 		}
+		return err
 	}
-	return nil
+	_, err := r.Run(own)
+	return err
 }
 
 // runLine is the first line of a run.
@@ -295,7 +317,7 @@ type runLine struct {
 	Run        string `json:"run"`
 	Name       string `json:"name"`
 	Dir        string `json:"dir"`
-	Points     int    `json:"points"`
+	Planned    int    `json:"planned"` // points
 	Seed       uint64 `json:"seed"`
 	ExpectedNS int64  `json:"expected_ns"`
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 // errLimit is that a limit of an experiment was not kept.
 var errLimit = errors.New("a limit was not kept")
 
-// runSummary is the last line of a run.
+// runSummary is the last line of a run, but for an error.
 type runSummary struct {
 	Kind    string     `json:"kind"` // "run-summary"
 	Run     string     `json:"run"`
@@ -32,32 +33,55 @@ type runSummary struct {
 	Dir      string `json:"dir"`
 }
 
-// printRun prints what a run came to, and returns errLimit if it did not keep a limit.
-func (a *app) printRun(r *runs.Run, x *analysis.Analysis) error {
-	var failed []string
-	for _, v := range x.Verdicts {
-		if v.Judgement == analysis.Fail {
-			failed = append(failed, v.Limit.Text)
+// printHead says what a run is.
+func (a *app) printHead(r *runs.Run) {
+	if a.set.JSON {
+		a.json(struct {
+			Kind string `json:"kind"` // "run"
+			runs.Meta
+			Dir     string     `json:"dir"`
+			State   runs.State `json:"state"`
+			Points  int        `json:"points"`
+			Planned int        `json:"planned"`
+		}{"run", r.Meta, r.Dir, r.State, len(r.Done), planned(r)})
+		return
+	}
+	where := r.Meta.Lab
+	if r.Meta.Emulated {
+		where += ", emulated"
+	}
+	a.printf("%s: %s on %s, begun %s\n", r.Meta.ID, r.Meta.Name, where, r.Meta.Created.Local().Format(time.DateTime))
+	if r.Meta.About != "" {
+		a.printf("%s\n", strings.TrimSpace(r.Meta.About))
+	}
+	a.printf("%s; %s\n", planSize(r.Plan), r.Dir)
+	told := ""
+	for _, s := range r.Setups {
+		for _, d := range s.Devices {
+			line := fmt.Sprintf("session %d: %s is a %s %s, serial %s, firmware %s, %s\n", s.Session, d.Name, d.Vendor, d.Model, d.Serial, d.Firmware, d.Size)
+			if !strings.Contains(told, line) { // most set-ups find what the one before has found
+				told += line
+			}
 		}
 	}
-	var err error
-	if len(failed) > 0 {
-		err = fmt.Errorf("%w: %s", errLimit, strings.Join(failed, "; "))
+	a.printf("%s", told)
+	for _, e := range r.Events {
+		a.printf("%s  %s: %s\n", e.Wall.Local().Format(time.DateTime), e.Kind, e.Text)
 	}
-	s := runSummary{
-		Kind: "run-summary", Run: r.Meta.ID, Name: r.Meta.Name, State: r.State, Points: len(r.Done), Planned: planned(r),
-		Verdict: string(x.Verdict), Dir: r.Dir,
-	}
-	if r.Summary != nil {
-		s.Reason, s.Restored = r.Summary.Reason, r.Summary.Restored
-	}
+	a.printf("\n")
+}
+
+// planned is how many points of a run are to be done.
+func planned(r *runs.Run) int { return len(r.Plan.Points) - len(r.Dropped) }
+
+// printRun prints what was found in a run.
+func (a *app) printRun(r *runs.Run, x *analysis.Analysis) {
 	if a.set.JSON {
 		for _, l := range x.Lines() {
 			a.json(l)
 		}
 		a.printPaper(paper(r, x))
-		a.json(s)
-		return err
+		return
 	}
 	for i, c := range x.Conditions {
 		if i > 0 {
@@ -76,12 +100,35 @@ func (a *app) printRun(r *runs.Run, x *analysis.Analysis) error {
 	}
 	a.printVerdicts(x)
 	a.printPaper(paper(r, x))
+}
+
+// printEnd prints how far a run is, and returns errLimit if it did not keep a limit.
+func (a *app) printEnd(r *runs.Run, x *analysis.Analysis) error {
+	s := runSummary{
+		Kind: "run-summary", Run: r.Meta.ID, Name: r.Meta.Name, State: r.State, Points: len(r.Done), Planned: planned(r),
+		Verdict: string(x.Verdict), Dir: r.Dir,
+	}
+	if r.Summary != nil {
+		s.Reason, s.Restored = r.Summary.Reason, r.Summary.Restored
+	}
+	if a.set.JSON {
+		a.json(s)
+	}
 	a.printf("\n%s: %d of %d points", s.State, s.Points, s.Planned)
 	if n := len(r.Dropped); n > 0 {
 		a.printf(", %d more were not needed", n)
 	}
 	a.printf("; run %s\n", r.Meta.ID)
-	return err
+	var failed []string
+	for _, v := range x.Verdicts {
+		if v.Judgement == analysis.Fail {
+			failed = append(failed, v.Limit.Text)
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", errLimit, strings.Join(failed, "; "))
 }
 
 // printVerdicts says which limits were kept.
@@ -138,7 +185,7 @@ func (a *app) printComparison(c *analysis.Comparison) error {
 	a.printf("from %s to %s\n", c.A, c.B)
 	t := table{}
 	for _, s := range c.Setup {
-		t.row(s.What, labelOr(s.A, "-"), "->", labelOr(s.B, "-"))
+		t.row(s.What, cmp.Or(s.A, "-"), "->", cmp.Or(s.B, "-"))
 	}
 	t.write(a.out, "  ")
 	for _, only := range []struct {
@@ -146,7 +193,7 @@ func (a *app) printComparison(c *analysis.Comparison) error {
 		labels []string
 	}{{c.A, c.OnlyA}, {c.B, c.OnlyB}} {
 		for _, l := range only.labels {
-			a.printf("  only in %s: %s\n", only.in, labelOr(l, "the only condition"))
+			a.printf("  only in %s: %s\n", only.in, cmp.Or(l, onlyCondition))
 		}
 	}
 	if len(c.Differences) == 0 {

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -17,8 +14,6 @@ import (
 	"github.com/ocslab/ocslab/experiment/analysis"
 	"github.com/ocslab/ocslab/experiment/export"
 	"github.com/ocslab/ocslab/experiment/runs"
-	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/ocs"
 )
 
 func (a *app) runsCommand() *cobra.Command {
@@ -41,9 +36,16 @@ it that no other run has, or "last".`,
 	return c
 }
 
-// completeRun completes the first argument with runs.
-func (a *app) completeRun(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 || a.settle(cmd) != nil {
+// completeRun completes the first argument with runs, and completeRuns all of them.
+func (a *app) completeRun(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return a.completeRuns(cmd, args, text)
+}
+
+func (a *app) completeRuns(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if a.settle(cmd) != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	ids := []string{"last"}
@@ -147,7 +149,9 @@ func (a *app) runsShowCommand() *cobra.Command {
 				return err
 			}
 			a.printHead(r)
-			_ = a.printRun(r, analysis.Of(r)) // a limit that was not kept can be shown, too
+			x := analysis.Of(r)
+			a.printRun(r, x)
+			_ = a.printEnd(r, x) // a limit that was not kept can be shown, too
 			switch r.State {
 			case runs.Stopped, runs.Failed, runs.Interrupted:
 				a.printf("ocslab runs resume %s goes on with it\n", r.Meta.ID)
@@ -199,9 +203,10 @@ Columns that end in _ns hold whole nanoseconds; what is not known is empty.`,
 
 func (a *app) runsDiffCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "diff RUN RUN",
-		Short: "Compare two runs: what came earlier or later, and what was set up otherwise",
-		Args:  cobra.ExactArgs(2),
+		Use:               "diff RUN RUN",
+		Short:             "Compare two runs: what came earlier or later, and what was set up otherwise",
+		Args:              cobra.ExactArgs(2),
+		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			first, err := a.loadRun(cmd.Context(), args[0])
 			if err != nil {
@@ -221,7 +226,7 @@ func (a *app) runsRemoveCommand() *cobra.Command {
 		Use:               "rm RUN...",
 		Short:             "Delete runs and all that was measured in them",
 		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: a.completeRun,
+		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			store, err := a.runs()
 			if err != nil {
@@ -233,9 +238,11 @@ func (a *app) runsRemoveCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				ids = append(ids, id)
+				if !slices.Contains(ids, id) {
+					ids = append(ids, id)
+				}
 			}
-			for _, id := range slices.Compact(ids) {
+			for _, id := range ids {
 				if err := store.Remove(cmd.Context(), id); err != nil {
 					return err
 				}
@@ -297,119 +304,3 @@ func (a *app) runsSendCommand(c runs.Control, short string) *cobra.Command {
 		},
 	}
 }
-
-func (a *app) runsResumeCommand() *cobra.Command {
-	var reportTo string
-	c := &cobra.Command{
-		Use:   "resume RUN",
-		Short: "Go on with a run that was killed, stopped, or failed",
-		Long: `Go on with a run where it ended: what was set up is set up anew, finished points are
-not measured again, and at the end the light is put back as the first session found it.
-Order and all that is random are those of the plan. The lab is as it was stored with the
-run.`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completeRun,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.resume(cmd.Context(), args[0], false, htmlTo(reportTo))
-		},
-	}
-	c.Flags().StringVar(&reportTo, "report", "", "write the report to `FILE`, as HTML")
-	return c
-}
-
-func (a *app) runsFinishCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:               "finish RUN",
-		Short:             "Put the light back that a killed run has left, without measuring the rest",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completeRun,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.resume(cmd.Context(), args[0], true, reportFlags{})
-		},
-	}
-}
-
-// resume goes on with a run, or does only what is due at its end.
-func (a *app) resume(ctx context.Context, text string, only bool, to reportFlags) error {
-	store, id, err := a.findRun(ctx, text)
-	if err != nil {
-		return err
-	}
-	before, err := store.Load(ctx, id)
-	if err != nil {
-		return err
-	}
-	switch {
-	case before.State == runs.Done && !only:
-		a.printf("%s is done: there is nothing to go on with\n", id)
-		return nil
-	case before.Summary != nil && before.Summary.Restored && only:
-		a.printf("%s has left the light as it should\n", id)
-		return nil
-	}
-	if before.Meta.Emulated {
-		if done, err := enter(); done {
-			return err
-		}
-	}
-	moreProcessors()
-	w, so, err := store.Resume(ctx, id)
-	if err != nil {
-		return err
-	}
-	x := &execution{app: a, file: so.File, plan: so.Plan, meta: so.Meta, mode: ocs.Policy(so.Meta.Mode), only: only}
-	if x.lab, err = lab.Parse(so.Meta.LabPath, so.Lab); err == nil {
-		err = x.prepare("runs resume " + id)
-	}
-	if err != nil {
-		return errors.Join(err, w.Close())
-	}
-	x.bench.Circuits = found(so)
-	if x.bench.Circuits == nil { // it was killed before it could look
-		if err := x.bench.Find(ctx); err != nil {
-			return errors.Join(err, w.Close())
-		}
-	}
-	if now, err := os.ReadFile(so.Meta.LabPath); so.Meta.LabPath != "" && err == nil && !bytes.Equal(now, so.Lab) {
-		text := fmt.Sprintf("%s has changed since the run began; the run goes on with the lab as it was then", so.Meta.LabPath)
-		fmt.Fprintf(a.err, "ocslab: %s\n", text)
-		x.event = &runs.Event{Kind: "lab-changed", Wall: time.Now().UTC(), Text: text}
-	}
-	return a.finishRun(ctx, store, x, w, so, to)
-}
-
-// printHead says what a run is.
-func (a *app) printHead(r *runs.Run) {
-	if a.set.JSON {
-		a.json(struct {
-			Kind string `json:"kind"` // "run"
-			runs.Meta
-			Dir     string     `json:"dir"`
-			State   runs.State `json:"state"`
-			Points  int        `json:"points"`
-			Planned int        `json:"planned"`
-		}{"run", r.Meta, r.Dir, r.State, len(r.Done), planned(r)})
-		return
-	}
-	where := r.Meta.Lab
-	if r.Meta.Emulated {
-		where += ", emulated"
-	}
-	a.printf("%s: %s on %s, begun %s\n", r.Meta.ID, r.Meta.Name, where, r.Meta.Created.Local().Format(time.DateTime))
-	if r.Meta.About != "" {
-		a.printf("%s\n", strings.TrimSpace(r.Meta.About))
-	}
-	a.printf("%s; %s\n", planSize(r.Plan), r.Dir)
-	for _, s := range r.Setups {
-		for _, d := range s.Devices {
-			a.printf("session %d: %s is a %s %s, serial %s, firmware %s, %s\n", s.Session, d.Name, d.Vendor, d.Model, d.Serial, d.Firmware, d.Size)
-		}
-	}
-	for _, e := range r.Events {
-		a.printf("%s  %s: %s\n", e.Wall.Local().Format(time.DateTime), e.Kind, e.Text)
-	}
-	a.printf("\n")
-}
-
-// planned is how many points of a run are to be done.
-func planned(r *runs.Run) int { return len(r.Plan.Points) - len(r.Dropped) }

@@ -52,6 +52,13 @@ func (t *table) fit(most int, columns ...int) {
 	}
 }
 
+// String returns the table for the help of a command.
+func (t *table) String() string {
+	var b strings.Builder
+	t.write(&b, "  ")
+	return b.String()
+}
+
 // write writes the table with every line indented.
 func (t *table) write(w io.Writer, indent string) {
 	width := t.widths()

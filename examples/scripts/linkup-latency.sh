@@ -6,9 +6,10 @@
 #   sh linkup-latency.sh gpu1/ens1f0 gpu3/ens1f0 --lab lab.yaml --from dp --to pp -n 100
 #
 # After the two NICs come arguments of "ocslab measure"; the link is one of the
-# configuration --to, so it comes up in every second of the reconfigurations -n. Without NICs they are those of the first line, of the testbed that
-# ocslab has built in, and without --from it is --from dp --to pp. The exit code is that of
-# ocslab, or 1 when the link never came up.
+# configuration --to, so it comes up in every second of the reconfigurations -n. Without
+# NICs they are gpu1/ens1f0 and gpu3/ens1f0, of the testbed that ocslab has built in, and
+# without --from it is --from dp --to pp. The exit code is that of ocslab, or 1 when the
+# link never came up.
 set -eu
 a=gpu1/ens1f0 b=gpu3/ens1f0
 case ${1:--} in

@@ -25,8 +25,9 @@ type Condition struct {
 	plan.Condition
 	Points           int // finished repeats
 	Reconfigurations int
-	Report           timeline.Report // of the stages that the experiment is about
-	Stages           []Stage         // in the order of Report.Stages
+	Report           timeline.Report        // of the stages that the experiment is about
+	Stages           []Stage                // in the order of Report.Stages
+	Waited           map[timeline.Stage]int // how often each was waited for in vain; see [Stage]
 	NICs             []NIC
 	Pairs            []Pair
 	Outliers         []Outlier      // the worst, by score; at most 50
@@ -41,16 +42,23 @@ type Stage struct {
 	timeline.Summary
 	Min, Max timeline.Interval
 	// Distribution is that of the durations, with intervals and what never came (known to
-	// be later than patience) taken for what they are.
+	// be later than patience) taken for what they are. What may have come unseen, between
+	// two readings, is not in it.
 	Distribution timeline.Distribution
-	Box          Box
+	// Counted are what limits are about: P50, P95, P99 and Max of all that Distribution has,
+	// while those of Summary are of what came. HighNS is [timeline.Never] where there is no
+	// telling how late. Bounds are the wider ones of Summary's bootstrap and of order
+	// statistics: of upper quantiles of few values, a bootstrap alone promises too much.
+	Counted map[plan.Quantity]timeline.Estimate
+	Box     Box
 	// Floor is the difference that this set-up cannot resolve: the larger of Resolution and
 	// of what two halves of the same repeats, taken at random, differ by in 95 % of splits.
 	Floor time.Duration
 	// AA is the latter alone: differences between equals.
 	AA time.Duration
 	// Drift is how much later the stage comes at the end of the run than at its
-	// beginning, by a robust line (Theil-Sen) over its reconfigurations.
+	// beginning, by a robust line (Theil-Sen) over its reconfigurations. Fewer than six
+	// cannot show one: its bounds then hold 0.
 	Drift timeline.Estimate
 	// Spurious is how many of Count nobody may have caused, going by the null toggles; nil
 	// where there were none.
@@ -72,6 +80,7 @@ type Box struct{ Low, Q1, Median, Q3, High int64 }
 type NIC struct {
 	Name   string
 	Stages map[timeline.Stage]timeline.Summary
+	Unseen map[timeline.Stage]int // how often a stage was expected that never came there
 }
 
 // Pair is what was found of one cross-connect between two NICs, or of two ports.
@@ -88,8 +97,9 @@ type Outlier struct {
 	Stage             timeline.Stage
 	Subject           string
 	timeline.Interval // since the command
-	// Score is its distance from the median in units of the spread (1.4826 times the median
-	// absolute deviation, or the resolution where that is larger).
+	// Score is its distance from the median in units of the spread to that side: 1.4826
+	// times the median absolute deviation, or the resolution where that is larger, and so
+	// much that no more than a tenth of all would be outliers.
 	Score float64
 }
 
@@ -129,11 +139,13 @@ type Verdict struct {
 	Judgement Judgement
 	// Value is what was found, with its bounds, in units of Limit.Value. Quantiles here count
 	// what never came as later than it was waited for. Known is false
-	// when nothing was: then Judgement is Fail for a stage that was expected, else Undecided.
+	// when nothing was: then Judgement is Fail for a stage that was waited for, else Undecided.
 	// High is +Inf when what never came may have been any time later.
 	Value, Low, High float64
 	Known            bool
 	// Need is how many durations it takes to tell, when Judgement is Undecided for want of
-	// them: fewer than 20 do not bound a 95th percentile, and fewer than 100 a 99th.
+	// them. The largest of fewer than 59 does not bound a 95th percentile with a confidence
+	// of 95 %, nor of fewer than 299 a 99th, nor of fewer than 5 the median (Wilks 1941);
+	// and durations of a single reconfiguration have too much in common.
 	Need int
 }

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -17,8 +18,8 @@ type measured struct {
 	recs      []runs.Reconfiguration
 	report    timeline.Report
 	durations map[timeline.Stage][]timeline.Duration
-	missed    []timeline.Expectation
-	pools     map[timeline.Stage]*timeline.Pool // for medians
+	pools     map[timeline.Stage]*timeline.Pool      // for medians
+	waited    map[timeline.Stage][]timeline.Duration // in vain
 	seed      uint64
 
 	stages map[timeline.Stage]*Stage              // once they are made
@@ -28,14 +29,22 @@ type measured struct {
 // measure gathers what was measured under a condition.
 func (s *split) measure(c plan.Condition) *measured {
 	marks, expected := s.marks[c.Number], s.expected[c.Number]
+	if expected == nil {
+		expected = []timeline.Expectation{} // a run knows what it expects: nothing, then
+	}
 	m := &measured{
 		plan: c, recs: s.recs[c.Number], seed: s.seed,
 		report:    timeline.Summarize(marks, timeline.Options{Seed: s.seed, Expected: expected}),
 		durations: byStage(timeline.Durations(marks)),
-		missed:    timeline.Missed(marks, expected),
+		waited:    map[timeline.Stage][]timeline.Duration{},
 		pools:     map[timeline.Stage]*timeline.Pool{},
 		stages:    map[timeline.Stage]*Stage{},
 		draws:     map[timeline.Stage][]timeline.Interval{},
+	}
+	for _, e := range m.report.Missed {
+		if d, ok := s.waited(e); ok {
+			m.waited[e.Stage] = append(m.waited[e.Stage], d)
+		}
 	}
 	for _, sum := range m.report.Stages {
 		m.pools[sum.Stage] = timeline.NewPool(m.durations[sum.Stage], 0.5)
@@ -49,8 +58,11 @@ func (s *split) measure(c plan.Condition) *measured {
 // condition says what was found.
 func (m *measured) condition(s *split) Condition {
 	c := Condition{
-		Condition: m.plan, Reconfigurations: len(m.recs), Report: m.report, Held: map[string]int{},
+		Condition: m.plan, Reconfigurations: len(m.recs), Report: m.report, Held: map[string]int{}, Waited: map[timeline.Stage]int{},
 		NICs: m.nics(s), Pairs: m.pairs(s),
+	}
+	for stage, list := range m.waited {
+		c.Waited[stage] = len(list)
 	}
 	points := map[int]bool{}
 	for _, rec := range m.recs {
@@ -71,53 +83,95 @@ func (m *measured) condition(s *split) Condition {
 
 // stage says more of one stage.
 func (m *measured) stage(sum timeline.Summary, s *split) *Stage {
-	durations := m.durations[sum.Stage]
-	x := &Stage{Summary: sum, Min: durations[0].Interval, Max: durations[0].Interval}
-	intervals, mids := make([]timeline.Interval, 0, len(durations)), make([]int64, 0, len(durations))
-	for _, d := range durations {
-		x.Min = timeline.Interval{Earliest: min(x.Min.Earliest, d.Earliest), Latest: min(x.Min.Latest, d.Latest)}
-		x.Max = timeline.Interval{Earliest: max(x.Max.Earliest, d.Earliest), Latest: max(x.Max.Latest, d.Latest)}
-		intervals = append(intervals, d.Interval)
-		mids = append(mids, d.Mid())
+	durations, pool := m.durations[sum.Stage], m.pools[sum.Stage]
+	x := &Stage{
+		Summary: sum, Min: pool.Quantile(0), Max: pool.Quantile(1), Box: boxOf(pool, durations),
+		Counted: m.counted(sum),
 	}
-	for _, e := range m.missed {
-		if e.Stage == sum.Stage {
-			intervals = append(intervals, unseen(s.reconfiguration(e.Reconfiguration)))
+	intervals := make([]timeline.Interval, 0, len(durations)+len(m.waited[sum.Stage]))
+	for _, list := range [][]timeline.Duration{durations, m.waited[sum.Stage]} {
+		for _, d := range list {
+			intervals = append(intervals, d.Interval)
 		}
 	}
 	x.Distribution = timeline.Turnbull(intervals)
-	slices.Sort(mids)
-	x.Box = boxOf(mids)
 	x.AA = m.halves(sum.Stage)
 	x.Floor = max(x.AA, sum.Resolution)
 	x.Drift = m.drift(sum.Stage, s)
 	return x
 }
 
-// unseen is the duration of what was waited for and did not come.
-func unseen(rec *runs.Reconfiguration) timeline.Interval {
-	patience := int64(0)
-	if rec != nil {
-		patience = max(rec.PatienceNS, 0)
+// waited returns the duration of what was waited for in vain. It reports false if it may
+// have come all the same, and nobody can tell when: between two readings of the power, or
+// with too few of them. That is missing, but not late.
+func (s *split) waited(e timeline.Expectation) (d timeline.Duration, ok bool) {
+	d = timeline.Duration{Reconfiguration: e.Reconfiguration, Stage: e.Stage, Subject: e.Subject, Interval: timeline.Interval{Latest: timeline.Never}}
+	rec := s.reconfiguration(e.Reconfiguration)
+	if rec == nil {
+		return d, true
 	}
-	return timeline.Interval{Earliest: patience, Latest: timeline.Never}
-}
-
-// boxOf returns the box of sorted values.
-func boxOf(sorted []int64) Box {
-	b := Box{Q1: quantile(sorted, 0.25), Median: quantile(sorted, 0.5), Q3: quantile(sorted, 0.75)}
-	b.Low, b.High = b.Q1, b.Q3
-	reach := 1.5 * float64(b.Q3-b.Q1)
-	for _, x := range sorted {
-		if float64(b.Q1)-float64(x) <= reach {
-			b.Low = min(b.Low, x)
-			break
+	for _, why := range []timeline.EdgeState{timeline.NoDark, timeline.TooFewSamples} {
+		if slices.Contains(rec.Unresolved, fmt.Sprintf("%s: %s: %s", e.Subject, e.Stage, why)) {
+			return d, false
 		}
 	}
-	for _, x := range slices.Backward(sorted) {
+	d.Earliest = max(rec.PatienceNS, 0)
+	return d, true
+}
+
+// counted returns estimates in which what was waited for in vain counts as later than that.
+func (m *measured) counted(sum timeline.Summary) map[plan.Quantity]timeline.Estimate {
+	quantities, quantiles := []plan.Quantity{plan.P50, plan.P95, plan.P99}, []float64{0.5, 0.95, 0.99}
+	estimates, pool := []timeline.Estimate{sum.Median, sum.P95, sum.P99}, m.pools[sum.Stage]
+	if vain := m.waited[sum.Stage]; len(vain) > 0 {
+		pool = timeline.NewPool(slices.Concat(m.durations[sum.Stage], vain), quantiles...)
+		for i, draws := range resample(pool, random(m.seed, sum.Stage, forCounted), len(quantiles)) {
+			estimates[i] = estimateOf(pool.Quantile(quantiles[i]), boundsOf(draws))
+		}
+	}
+	counted := map[plan.Quantity]timeline.Estimate{}
+	n := pool.Count()
+	ranked := func(rank int) timeline.Interval { return pool.Quantile(float64(rank) / float64(n-1)) }
+	for i, of := range quantities {
+		low, high := ranks(n, quantiles[i])
+		estimates[i].LowNS = min(estimates[i].LowNS, ranked(low).Earliest)
+		estimates[i].HighNS = max(estimates[i].HighNS, ranked(high).Latest)
+		counted[of] = estimates[i]
+	}
+	latest := pool.Quantile(1)
+	counted[plan.Max] = estimateOf(latest, latest)
+	return counted
+}
+
+// estimateOf is a statistic that lies in an interval, with its bounds.
+func estimateOf(at, bounds timeline.Interval) timeline.Estimate {
+	ns := at.Mid()
+	if at.Latest == timeline.Never {
+		ns = at.Earliest
+	}
+	bounds = bounds.Hull(at)
+	return timeline.Estimate{NS: ns, LowNS: bounds.Earliest, HighNS: bounds.Latest}
+}
+
+// ranks returns the places of the ordered values, of n that are independent of each other,
+// between which their quantile q lies with a confidence of 95 %, if there are enough.
+func ranks(n int, q float64) (low, high int) {
+	at, reach := float64(n)*q, 1.959964*math.Sqrt(float64(n)*q*(1-q)) // of a binomial distribution
+	return max(int(math.Floor(at-reach))-1, 0), min(int(math.Ceil(at+reach)), n-1)
+}
+
+// boxOf returns the box of durations, which are those of the pool.
+func boxOf(pool *timeline.Pool, durations []timeline.Duration) Box {
+	b := Box{Q1: pool.Quantile(0.25).Mid(), Median: pool.Quantile(0.5).Mid(), Q3: pool.Quantile(0.75).Mid()}
+	b.Low, b.High = b.Q1, b.Q3
+	reach := 1.5 * float64(b.Q3-b.Q1)
+	for i := range durations {
+		x := durations[i].Mid()
+		if float64(b.Q1)-float64(x) <= reach {
+			b.Low = min(b.Low, x)
+		}
 		if float64(x)-float64(b.Q3) <= reach {
 			b.High = max(b.High, x)
-			break
 		}
 	}
 	return b
@@ -150,6 +204,20 @@ const (
 	mostOutliers = 50 // that are kept, of a condition
 )
 
+// spreads are the spread of a pool to either side of its median, and not less than that to
+// both. Where more than a tenth of all lies far out on one side, that is no accident but
+// another kind of durations, as of links that come up in one of two times: the spread there
+// is that of a normal distribution of which a tenth is as far.
+func spreads(pool *timeline.Pool, both float64) (below, above float64) {
+	const tenth = 1.2816 // standard deviations
+	last := pool.Count() - 1
+	far := float64(last*9/10) / float64(max(last, 1)) // of few, the last but one
+	off := func(q float64) float64 {
+		return math.Abs(float64(pool.Quantile(q).Mid())-float64(pool.Quantile(0.5).Mid())) / tenth
+	}
+	return max(both, off(1-far)), max(both, off(far))
+}
+
 // outliers returns the worst, and how many there are.
 func (m *measured) outliers() (worst []Outlier, count int) {
 	for _, sum := range m.report.Stages {
@@ -158,9 +226,10 @@ func (m *measured) outliers() (worst []Outlier, count int) {
 		for i, d := range durations {
 			mids[i] = d.Mid()
 		}
-		width := spread(mids, sum.Median.NS, sum.Resolution)
+		below, above := spreads(m.pools[sum.Stage], spread(mids, sum.Median.NS, sum.Resolution))
 		for i, d := range durations {
-			if score := math.Abs(float64(mids[i])-float64(sum.Median.NS)) / width; score > farOut {
+			off := float64(mids[i]) - float64(sum.Median.NS)
+			if score := max(off/above, -off/below); score > farOut {
 				worst = append(worst, Outlier{d.Reconfiguration, d.Stage, d.Subject, d.Interval, score})
 			}
 		}

@@ -15,7 +15,7 @@ const mostDrifting = 200
 // drift returns how much later a stage comes in the last reconfiguration than in the first:
 // the median slope of all pairs of reconfigurations, in the order in which they were done
 // (Theil and Sen), with the confidence bounds of Sen (1968). It is 0 where there are fewer
-// than two.
+// than two; so few that there are no such bounds have all slopes and 0 between them.
 func (m *measured) drift(stage timeline.Stage, s *split) timeline.Estimate {
 	type done struct {
 		rec *runs.Reconfiguration
@@ -66,5 +66,8 @@ func theilSen(values []int64) timeline.Estimate {
 	}
 	middle := (slopes[(len(slopes)-1)/2] + slopes[len(slopes)/2]) / 2
 	e.NS = min(max(int64(math.Round(middle*float64(n-1))), e.LowNS), e.HighNS)
+	if (pairs-chance)/2 < 1 {
+		e.LowNS, e.HighNS = min(e.LowNS, 0), max(e.HighNS, 0)
+	}
 	return e
 }

@@ -28,14 +28,8 @@ func Enough(r plan.Stop, marks []timeline.Mark, seed uint64) bool {
 	if i < 0 {
 		return false
 	}
-	var v value
 	if r.When.Of == plan.Max {
-		durations := byStage(timeline.Durations(marks))[r.When.Stage]
-		highest := durations[0].Interval
-		for _, d := range durations {
-			highest = timeline.Interval{Earliest: max(highest.Earliest, d.Earliest), Latest: max(highest.Latest, d.Latest)}
-		}
-		c.Stages[i].Max = highest
+		c.Stages[i].Max = timeline.NewPool(byStage(timeline.Durations(marks))[r.When.Stage]).Quantile(1)
 	}
 	reached := map[int]bool{}
 	for _, m := range marks {
@@ -43,7 +37,8 @@ func Enough(r plan.Stop, marks []timeline.Mark, seed uint64) bool {
 			reached[m.Reconfiguration] = true
 		}
 	}
-	if v = c.value(r.When); len(reached) < 2 || v.need > 0 {
+	v := c.value(r.When)
+	if len(reached) < 2 || max(v.lowNeed, v.highNeed) > 0 {
 		return false
 	}
 	half := (v.high - v.low) / 2

@@ -23,7 +23,8 @@ func random(seed uint64, stage timeline.Stage, purpose uint64) *rand.Rand {
 // Purposes of random numbers.
 const (
 	forHalves = iota + 1
-	forMedians
+	forCounted
+	forMedians // and above: one for each condition
 )
 
 // halves divides the reconfigurations at random in two halves, again and again, and returns
@@ -67,20 +68,35 @@ func (m *measured) resampled(stage timeline.Stage) []timeline.Interval {
 	if draws, ok := m.draws[stage]; ok {
 		return draws
 	}
-	p := m.pools[stage]
+	draws := resample(m.pools[stage], random(m.seed, stage, forMedians+uint64(m.plan.Number)), 1)[0]
+	m.draws[stage] = draws
+	return draws
+}
+
+// resample draws as many of a pool's reconfigurations as there are, with replacement, again
+// and again, and returns what each of its quantiles then is.
+func resample(p *timeline.Pool, draw *rand.Rand, quantiles int) [][]timeline.Interval {
 	n := len(p.Reconfigurations)
-	draw := random(m.seed, stage, forMedians+uint64(m.plan.Number))
 	times := make([]int32, n)
-	draws := make([]timeline.Interval, resamples)
-	for i := range draws {
+	at := make([]timeline.Interval, quantiles)
+	draws := make([][]timeline.Interval, quantiles)
+	for range resamples {
 		clear(times)
 		for range n {
 			times[draw.IntN(n)]++
 		}
-		p.Quantiles(times, draws[i:i+1])
+		p.Quantiles(times, at)
+		for q := range at {
+			draws[q] = append(draws[q], at[q])
+		}
 	}
-	m.draws[stage] = draws
 	return draws
+}
+
+// boundsOf returns the confidence bounds of what resamples gave.
+func boundsOf(draws []timeline.Interval) timeline.Interval {
+	const tail = (1 - confidence) / 2
+	return timeline.Interval{Earliest: timeline.Quantile(draws, tail).Earliest, Latest: timeline.Quantile(draws, 1-tail).Latest}
 }
 
 // differences returns how much later the stages come in b than in a.
@@ -107,15 +123,12 @@ func shift(a, b *measured, stage timeline.Stage) timeline.Estimate {
 		low, high = y.Median.LowNS-x.Median.HighNS, y.Median.HighNS-x.Median.LowNS
 	} else {
 		from, to := a.resampled(stage), b.resampled(stage)
-		lows, highs := make([]int64, resamples), make([]int64, resamples)
-		for i := range lows {
-			d := to[i].Sub(from[i])
-			lows[i], highs[i] = d.Earliest, d.Latest
+		apart := make([]timeline.Interval, resamples)
+		for i := range apart {
+			apart[i] = to[i].Sub(from[i])
 		}
-		slices.Sort(lows)
-		slices.Sort(highs)
-		tail := (1 - confidence) / 2
-		low, high = quantile(lows, tail), quantile(highs, 1-tail)+1 // rounded outwards
+		bounds := boundsOf(apart)
+		low, high = bounds.Earliest, bounds.Latest
 	}
 	ns := y.Median.NS - x.Median.NS
 	return timeline.Estimate{NS: ns, LowNS: min(low, ns), HighNS: max(high, ns)}

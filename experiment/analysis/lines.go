@@ -45,8 +45,8 @@ func (a *Analysis) MarshalJSON() ([]byte, error) {
 //	violation      rule, text, reconfiguration
 //	conflict       text, reconfiguration
 //
-// Stages that were expected and never seen have a stage-summary with count 0, missing, and
-// nothing else. Times are whole nanoseconds since the command; nothing is NaN or infinite.
+// Stages that were expected and never seen, at all or at a NIC, have a stage-summary or a
+// nic-summary with count 0, missing, and nothing else. Times are whole nanoseconds since the command; nothing is NaN or infinite.
 // Keys are never renamed; new ones may be added.
 func (a *Analysis) Lines() []any {
 	var lines []any
@@ -69,6 +69,9 @@ func (a *Analysis) Lines() []any {
 			for _, stage := range timeline.Stages() {
 				if x, ok := n.Stages[stage]; ok {
 					add(nicLine{"nic-summary", c.Number, n.Name, stage, x.Count, x.Missing, quantilesOf(x)})
+				}
+				if k := n.Unseen[stage]; k > 0 {
+					add(unseenNIC{"nic-summary", c.Number, n.Name, stage, 0, k})
 				}
 			}
 		}
@@ -189,6 +192,15 @@ type nicLine struct {
 	Count     int            `json:"count"`
 	Missing   int            `json:"missing"`
 	quantileFields
+}
+
+type unseenNIC struct {
+	Kind      string         `json:"kind"`
+	Condition int            `json:"condition"`
+	NIC       string         `json:"nic"`
+	Stage     timeline.Stage `json:"stage"`
+	Count     int            `json:"count"`
+	Missing   int            `json:"missing"`
 }
 
 type pairLine struct {

@@ -1,7 +1,6 @@
 package analysis
 
 import (
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -47,9 +46,12 @@ func (m *measured) nics(s *split) []NIC {
 		}
 	}
 	missing := map[key]int{}
-	for _, e := range m.missed {
-		nic, _ := s.fibres.nic(e.Subject)
-		missing[key{nic, e.Stage}]++
+	for _, e := range m.report.Missed {
+		nic, port := s.fibres.nic(e.Subject)
+		if (names[nic] || slices.Contains(s.fibres.names, nic)) && !(port && hasModule[nic]) {
+			names[nic] = true
+			missing[key{nic, e.Stage}]++
+		}
 	}
 
 	var order []string
@@ -66,10 +68,14 @@ func (m *measured) nics(s *split) []NIC {
 	slices.Sort(rest)
 	var list []NIC
 	for _, name := range append(order, rest...) {
-		n := NIC{Name: name, Stages: map[timeline.Stage]timeline.Summary{}}
+		n := NIC{Name: name, Stages: map[timeline.Stage]timeline.Summary{}, Unseen: map[timeline.Stage]int{}}
 		for _, stage := range timeline.Stages() {
-			if k := (key{name, stage}); len(at[k]) > 0 {
+			k := key{name, stage}
+			switch {
+			case len(at[k]) > 0:
 				n.Stages[stage] = summarize(stage, at[k], missing[k])
+			case missing[k] > 0:
+				n.Unseen[stage] = missing[k]
 			}
 		}
 		list = append(list, n)
@@ -113,16 +119,13 @@ func summarize(stage timeline.Stage, xs []timeline.Interval, missing int) timeli
 	slices.Sort(lows)
 	slices.Sort(highs)
 	slices.Sort(widths)
-	estimate := func(q float64) timeline.Estimate {
-		n := float64(len(xs))
-		reach := 1.959964 * math.Sqrt(n*q*(1-q))
-		low := int(max(math.Floor(n*q-reach)-1, 0))
-		high := int(min(math.Ceil(n*q+reach), n-1))
+	of := func(q float64) timeline.Estimate {
+		low, high := ranks(len(xs), q)
 		at := timeline.Interval{Earliest: quantile(lows, q), Latest: quantile(highs, q)}
-		return timeline.Estimate{NS: at.Mid(), LowNS: min(lows[low], at.Earliest), HighNS: max(highs[high], at.Latest)}
+		return estimateOf(at, timeline.Interval{Earliest: lows[low], Latest: highs[high]})
 	}
 	return timeline.Summary{
 		Stage: stage, Count: len(xs), Missing: missing, Resolution: time.Duration(quantile(widths, 0.5)),
-		Median: estimate(0.5), P95: estimate(0.95), P99: estimate(0.99),
+		Median: of(0.5), P95: of(0.95), P99: of(0.99),
 	}
 }

@@ -12,10 +12,10 @@ import (
 type value struct {
 	at, low, high float64
 	known         bool
-	expected      bool // should have been seen
-	// need is how many durations it takes for bounds to say anything of what was not seen,
-	// where there are fewer.
-	need int
+	late          bool // it was waited for in vain
+	// lowNeed and highNeed are how many durations it takes for each bound to say anything of
+	// what was not seen, where there are fewer.
+	lowNeed, highNeed int
 }
 
 // judge gives the verdicts on limits.
@@ -32,7 +32,7 @@ func (a *Analysis) judge(limits []plan.Limit) {
 			v := c.value(l.Statistic)
 			verdict := Verdict{Limit: l, Condition: c.Number, Judgement: v.judge(l), Known: v.known}
 			if verdict.Judgement == Undecided {
-				verdict.Need = v.need
+				verdict.Need = max(v.lowNeed, v.highNeed)
 			}
 			if v.known {
 				verdict.Value, verdict.Low, verdict.High = v.at, v.low, v.high
@@ -49,7 +49,7 @@ func (a *Analysis) judge(limits []plan.Limit) {
 // judge compares a value with a limit.
 func (v value) judge(l plan.Limit) Judgement {
 	if !v.known {
-		if v.expected {
+		if v.late {
 			return Fail
 		}
 		return Undecided
@@ -67,10 +67,14 @@ func (v value) judge(l plan.Limit) Judgement {
 	case "==":
 		kept, broken = v.low == l.Value && v.high == l.Value, l.Value < v.low || l.Value > v.high
 	}
+	keeps, breaks := v.highNeed, v.lowNeed // what the bounds need that decide
+	if l.Op == ">" || l.Op == ">=" {
+		keeps, breaks = breaks, keeps
+	}
 	switch {
-	case broken:
+	case broken && breaks == 0:
 		return Fail
-	case kept && !(v.need > 0 && (l.Op == "<" || l.Op == "<=")):
+	case kept && keeps == 0:
 		return Pass
 	}
 	return Undecided
@@ -109,19 +113,19 @@ func (c *Condition) value(s plan.Statistic) value {
 			v = exactly(missing)
 		}
 		v.known = expected && (s.Of == plan.Missing || s.Of == plan.Count)
-		v.expected = expected
+		v.late = c.Waited[s.Stage] > 0
 		return v
 	}
 	x := &c.Stages[i]
 	switch s.Of {
 	case plan.P50:
-		return x.time(x.Median, 0.5, 2)
+		return c.time(x, s.Of, x.Median, 0.5)
 	case plan.P95:
-		return x.time(x.P95, 0.95, 20)
+		return c.time(x, s.Of, x.P95, 0.95)
 	case plan.P99:
-		return x.time(x.P99, 0.99, 100)
-	case plan.Max:
-		return x.time(timeline.Estimate{NS: x.Max.Mid(), LowNS: x.Max.Earliest, HighNS: x.Max.Latest}, 1, 1)
+		return c.time(x, s.Of, x.P99, 0.99)
+	case plan.Max: // of what was, and not of what may be: it takes no more than one
+		return of(x.counted(s.Of, timeline.Estimate{NS: x.Max.Mid(), LowNS: x.Max.Earliest, HighNS: x.Max.Latest}))
 	case plan.Share:
 		return c.share(i)
 	case plan.Missing:
@@ -130,19 +134,48 @@ func (c *Condition) value(s plan.Statistic) value {
 	return exactly(x.Count)
 }
 
-// time is a quantile. What never came counts as later than it was waited for, so with
-// enough of that the quantile may be any time later than is known.
-func (x *Stage) time(e timeline.Estimate, q float64, enough int) value {
-	v := value{at: float64(e.NS), low: float64(e.LowNS), high: float64(e.HighNS), known: true}
-	if x.Count < enough {
-		v.need = enough
+// fewest is how many reconfigurations it takes for bounds to say anything, however many
+// durations each gives: what they have in common is drawn anew only with the next command.
+const fewest = 2
+
+// time is a quantile.
+func (c *Condition) time(x *Stage, q plan.Quantity, e timeline.Estimate, part float64) value {
+	v := of(x.counted(q, e))
+	n := max(x.Count, x.Distribution.Count) // with what never came
+	least := 0
+	if r := c.Report.Reconfigurations; r > 0 && r < fewest {
+		least = (fewest*n + r - 1) / r
 	}
-	if with := x.Distribution.Quantile(q); with.Latest == timeline.Never {
-		v.low = max(v.low, float64(with.Earliest))
-		v.at = max(v.at, v.low)
+	if need := max(wilks(part), least); n < need {
+		v.highNeed = need
+	}
+	if need := max(wilks(1-part), least); n < need {
+		v.lowNeed = need
+	}
+	return v
+}
+
+// counted is an estimate in which what never came counts as later than it was waited for.
+func (x *Stage) counted(q plan.Quantity, e timeline.Estimate) timeline.Estimate {
+	if x.Counted != nil {
+		return x.Counted[q]
+	}
+	return e
+}
+
+// of is the value of a time.
+func of(e timeline.Estimate) value {
+	v := value{at: float64(e.NS), low: float64(e.LowNS), high: float64(e.HighNS), known: true}
+	if e.HighNS == timeline.Never {
 		v.high = math.Inf(1)
 	}
 	return v
+}
+
+// wilks returns how many values it takes until the largest of them is, with a confidence of
+// 95 %, above a part q of all that there may be (Wilks 1941).
+func wilks(q float64) int {
+	return int(math.Ceil(math.Log(1-confidence)/math.Log(q) - 1e-9)) // 1-0.95 is a hair above 0.05
 }
 
 // share is that of stage i. Its bounds are those of the medians that it comes from, each

@@ -3,8 +3,6 @@ package export
 import (
 	"slices"
 	"strings"
-
-	"github.com/ocslab/ocslab/experiment/plan"
 )
 
 // depth is how far the first columns of a table tell what its rows are about.
@@ -48,10 +46,7 @@ func parameterColumn(parameter string, columns []string) string {
 func (o *rows) condition(x *index, number int) {
 	o.text(x.run.Meta.ID)
 	o.whole(int64(number))
-	c := x.conditions[number]
-	if c == nil {
-		c = &plan.Condition{}
-	}
+	c := x.condition(number)
 	o.text(c.Label)
 	for _, name := range x.varied {
 		o.text(c.Parameters[name])
@@ -66,7 +61,7 @@ func (o *rows) point(id, repeat int, null bool) {
 
 // move writes the first cells of what belongs to a reconfiguration.
 func (o *rows) move(x *index, number int) {
-	m := x.moves[number]
+	m := x.run.Reconfiguration(number)
 	if m == nil { // no run that was read has this: marks are of finished points
 		o.text(x.run.Meta.ID)
 		for range 2 + len(x.varied) + 4 {

@@ -65,7 +65,7 @@ func (o *rows) marks(x *index, marks []timeline.Mark) {
 func durations(x *index, o *rows) {
 	marks, _ := analysis.OneKind(x.run.Marks, nil)
 	for _, d := range timeline.Durations(marks) {
-		if m := x.moves[d.Reconfiguration]; m != nil && m.Null {
+		if m := x.run.Reconfiguration(d.Reconfiguration); m != nil && m.Null {
 			continue
 		}
 		o.move(x, d.Reconfiguration)

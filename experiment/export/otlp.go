@@ -137,7 +137,6 @@ func (a *attributes) yes(key string, value bool) {
 // spanner makes spans.
 type spanner struct {
 	*index
-	marks     groups
 	sessions  map[int]*runs.Session
 	resources map[int]otlpResource // of each session
 	addresses map[string]string    // of switches, by name: host and port, without secrets
@@ -146,7 +145,6 @@ type spanner struct {
 func spannerOf(r *runs.Run) *spanner {
 	s := &spanner{
 		index:     indexOf(r),
-		marks:     group(len(r.Marks), func(i int) int { return r.Marks[i].Reconfiguration }),
 		sessions:  map[int]*runs.Session{},
 		resources: map[int]otlpResource{},
 		addresses: map[string]string{},
@@ -214,8 +212,9 @@ func (s *spanner) spans(m *runs.Reconfiguration) []otlpSpan {
 	}
 	whole := extent{begin, begin}
 	spans := []otlpSpan{root}
-	for k, i := range s.marks.of(m.Number) {
-		mark := &s.run.Marks[i]
+	marks := s.run.MarksOf(m.Number)
+	for k := range marks {
+		mark := &marks[k]
 		at := mark.Mid()
 		whole.include(at)
 		about := s.aboutMark(mark)
@@ -247,11 +246,10 @@ func (s *spanner) about(m *runs.Reconfiguration) attributes {
 	a.whole("ocslab.condition", int64(m.Condition))
 	a.whole("ocslab.session", int64(m.Session))
 	a.yes("ocslab.null", m.Null)
-	a.text("ocslab.label", s.label(m.Condition))
-	if c := s.conditions[m.Condition]; c != nil {
-		for _, name := range s.varied {
-			a.text("ocslab.param."+name, c.Parameters[name])
-		}
+	c := s.condition(m.Condition)
+	a.text("ocslab.label", c.Label)
+	for _, name := range s.varied {
+		a.text("ocslab.param."+name, c.Parameters[name])
 	}
 	a.text("ocslab.from", m.From)
 	a.text("ocslab.to", m.To)

@@ -55,29 +55,20 @@ func Trace(w io.Writer, r *runs.Run) error {
 // tracer makes the events of a trace.
 type tracer struct {
 	*index
-	out                   *events
-	marks, truth, samples groups
-	expected              groups
-	tracks                tracks
-	shown                 []track // in order
-	axis                  axis
-	order                 []*runs.Reconfiguration // in order of time
-	ends                  []int64                 // of each of order, on the axis
-	earliest              []int64                 // what order[i] and all after it show is not before this; one more than order
-	busy                  map[int]int64           // until when each track is taken
-	pending               pending                 // events that wait for others that may be before them
-	written               int
+	out      *events
+	tracks   tracks
+	shown    []track // in order
+	axis     axis
+	order    []*runs.Reconfiguration // in order of time
+	ends     []int64                 // of each of order, on the axis
+	earliest []int64                 // what order[i] and all after it show is not before this; one more than order
+	busy     map[int]int64           // until when each track is taken
+	pending  pending                 // events that wait for others that may be before them
+	written  int
 }
 
 func tracerOf(r *runs.Run) *tracer {
-	t := &tracer{
-		index:    indexOf(r),
-		marks:    group(len(r.Marks), func(i int) int { return r.Marks[i].Reconfiguration }),
-		truth:    group(len(r.Truth), func(i int) int { return r.Truth[i].Reconfiguration }),
-		samples:  group(len(r.Samples), func(i int) int { return r.Samples[i].Reconfiguration }),
-		expected: group(len(r.Expected), func(i int) int { return r.Expected[i].Reconfiguration }),
-		busy:     map[int]int64{},
-	}
+	t := &tracer{index: indexOf(r), busy: map[int]int64{}}
 	t.tracks, t.shown = tracksOf(r.Marks, r.Truth)
 
 	shown := map[int]extent{} // by session
@@ -118,8 +109,8 @@ func (t *tracer) begin(m *runs.Reconfiguration) int64 { return t.axis.at(m.Sessi
 // on the axis of the marks.
 func (t *tracer) end(m *runs.Reconfiguration) int64 {
 	end := m.MonoNS
-	for _, i := range t.marks.of(m.Number) {
-		end = max(end, t.run.Marks[i].Mid())
+	for _, mark := range t.run.MarksOf(m.Number) {
+		end = max(end, mark.Mid())
 	}
 	if len(m.Unresolved) > 0 {
 		end = max(end, plus(m.MonoNS, m.PatienceNS))
@@ -136,19 +127,19 @@ func (t *tracer) extent(m *runs.Reconfiguration) extent {
 	if command, ok := t.commands[m.Number]; ok {
 		e.include(command.Mid())
 	}
-	for _, i := range t.marks.of(m.Number) {
-		e.include(t.run.Marks[i].Mid())
+	for _, mark := range t.run.MarksOf(m.Number) {
+		e.include(mark.Mid())
 	}
-	for _, i := range t.truth.of(m.Number) {
-		e.include(t.run.Truth[i].Mid())
+	for _, mark := range t.run.TruthOf(m.Number) {
+		e.include(mark.Mid())
 	}
-	for _, i := range t.samples.of(m.Number) {
-		e.include(middle(&t.run.Samples[i]))
+	for _, s := range t.run.SamplesOf(m.Number) {
+		e.include(middle(s))
 	}
 	return e
 }
 
-func middle(s *runs.Sample) int64 {
+func middle(s runs.Sample) int64 {
 	return timeline.Interval{Earliest: s.EarliestNS, Latest: s.LatestNS}.Mid()
 }
 
@@ -164,7 +155,7 @@ func (t *tracer) reconfiguration(i int, m *runs.Reconfiguration) {
 	}
 	var args object
 	args.whole("reconfiguration", int64(m.Number))
-	args.text("condition", t.label(m.Condition))
+	args.text("condition", t.condition(m.Condition).Label)
 	if c := circuits(m.Removed); c != "" {
 		args.text("removed", c)
 	}
@@ -180,10 +171,9 @@ func (t *tracer) reconfiguration(i int, m *runs.Reconfiguration) {
 	t.add(event{at: begin, length: end - begin, phase: slice, category: "reconfiguration", name: name,
 		process: experimentProcess, thread: pointThread, args: args})
 
-	t.layers(m, end, t.marks.of(m.Number), t.run.Marks, false)
-	t.layers(m, end, t.truth.of(m.Number), t.run.Truth, true)
-	for _, k := range t.samples.of(m.Number) {
-		s := &t.run.Samples[k]
+	t.layers(m, end, t.run.MarksOf(m.Number), false)
+	t.layers(m, end, t.run.TruthOf(m.Number), true)
+	for _, s := range t.run.SamplesOf(m.Number) {
 		power := s.PowerDBm
 		if s.Dark || math.IsNaN(power) || math.IsInf(power, 0) {
 			power = DarkDBm
@@ -200,13 +190,13 @@ func (t *tracer) point(i int, m *runs.Reconfiguration) {
 	for last+1 < len(t.order) && t.order[last+1].Point == m.Point {
 		last++
 	}
-	label := t.label(m.Condition)
+	c := t.condition(m.Condition)
 	name := fmt.Sprintf("point %d, repeat %d", m.Point, m.Repeat)
 	if m.Null {
 		name = fmt.Sprintf("point %d, null toggle %d", m.Point, m.Repeat)
 	}
-	if label != "" {
-		name += ": " + label
+	if c.Label != "" {
+		name += ": " + c.Label
 	}
 	var args object
 	args.whole("point", int64(m.Point))
@@ -216,20 +206,18 @@ func (t *tracer) point(i int, m *runs.Reconfiguration) {
 	if m.Null {
 		args.yes("null")
 	}
-	if c := t.conditions[m.Condition]; c != nil {
-		for _, name := range t.varied {
-			args.text("param_"+name, c.Parameters[name])
-		}
+	for _, name := range t.varied {
+		args.text("param_"+name, c.Parameters[name])
 	}
 	begin := t.begin(m)
 	t.add(event{at: begin, length: t.ends[last] - begin, phase: slice, category: "point", name: name,
 		process: experimentProcess, thread: pointThread, args: args})
 }
 
-// layers makes slices and instants of the marks at the places of one reconfiguration.
-func (t *tracer) layers(m *runs.Reconfiguration, end int64, places []int, marks []timeline.Mark, truth bool) {
+// layers makes slices and instants of the marks of one reconfiguration.
+func (t *tracer) layers(m *runs.Reconfiguration, end int64, marks []timeline.Mark, truth bool) {
 	byTrack := map[track][]*timeline.Mark{}
-	for _, i := range places {
+	for i := range marks {
 		if key, ok := trackOf(&marks[i], truth); ok {
 			byTrack[key] = append(byTrack[key], &marks[i])
 		}
@@ -273,8 +261,7 @@ func (t *tracer) track(m *runs.Reconfiguration, end int64, key track, on []*time
 
 // expects reports whether a stage should have come.
 func (t *tracer) expects(m *runs.Reconfiguration, stage timeline.Stage, subject string) bool {
-	return slices.ContainsFunc(t.expected.of(m.Number), func(i int) bool {
-		e := &t.run.Expected[i]
+	return slices.ContainsFunc(t.run.ExpectedOf(m.Number), func(e timeline.Expectation) bool {
 		return e.Stage == stage && e.Subject == subject
 	})
 }
@@ -313,7 +300,7 @@ func (t *tracer) instant(m *runs.Reconfiguration, key track, mark *timeline.Mark
 func (t *tracer) about(m *runs.Reconfiguration) object {
 	args := make(object, 0, 384) // about as much as a slice needs
 	args.whole("reconfiguration", int64(m.Number))
-	args.text("condition", t.label(m.Condition))
+	args.text("condition", t.condition(m.Condition).Label)
 	return args
 }
 

@@ -2,6 +2,7 @@ package export_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -280,7 +281,8 @@ func TestOverlaps(t *testing.T) {
 	}
 }
 
-// anyRun draws a run with marks in any order, at any time.
+// anyRun draws a run with marks at any time, in order of reconfigurations as a run that
+// was read has them.
 func anyRun(t *rapid.T) *runs.Run {
 	moment := rapid.OneOf(rapid.Int64Range(0, 50), rapid.Int64Range(-1e9, 1e9), rapid.Int64())
 	r := &runs.Run{Plan: &plan.Plan{Window: moment.Draw(t, "window")}}
@@ -317,6 +319,10 @@ func anyRun(t *rapid.T) *runs.Run {
 			Reconfiguration: number.Draw(t, "of"), Subject: "a/1", EarliestNS: at.Earliest, LatestNS: at.Latest, PowerDBm: rapid.Float64().Draw(t, "power"),
 		})
 	}
+	slices.SortStableFunc(r.Marks, func(a, b timeline.Mark) int { return cmp.Compare(a.Reconfiguration, b.Reconfiguration) })
+	slices.SortStableFunc(r.Truth, func(a, b timeline.Mark) int { return cmp.Compare(a.Reconfiguration, b.Reconfiguration) })
+	slices.SortStableFunc(r.Expected, func(a, b timeline.Expectation) int { return cmp.Compare(a.Reconfiguration, b.Reconfiguration) })
+	slices.SortStableFunc(r.Samples, func(a, b runs.Sample) int { return cmp.Compare(a.Reconfiguration, b.Reconfiguration) })
 	for range rapid.IntRange(0, 3).Draw(t, "events") {
 		r.Events = append(r.Events, runs.Event{Kind: "paused", Session: rapid.IntRange(0, 4).Draw(t, "session"), Wall: day.Add(time.Duration(moment.Draw(t, "wall")))})
 	}

@@ -2,7 +2,6 @@ package figures
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -222,13 +221,7 @@ func (j job) curve(i int) chart.Line {
 }
 
 // milliseconds shows steps as the paper does.
-func milliseconds(step timeline.Interval) string {
-	text := fmt.Sprintf("%.1f ms", float64(step.Mid())/1e6)
-	if half := float64(step.Width()) / 2e6; half >= 0.05 {
-		text += fmt.Sprintf(" ±%.1f", math.Ceil(half*10)/10)
-	}
-	return text
-}
+func milliseconds(step timeline.Interval) string { return shown(step, time.Millisecond, "ms", 1) }
 
 // shortly shows a duration with three digits.
 func shortly(d time.Duration) string {

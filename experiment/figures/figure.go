@@ -18,18 +18,15 @@ import (
 
 // Figure is a preset.
 type Figure struct {
-	Name    string // "opus-9c"
-	Title   string // "Opus, figure 9c: one reconfiguration, layer by layer"
-	About   string // one sentence: what is measured and compared
-	Paper   string // what to cite
-	Repeats int    // of each condition on the emulated testbed, unless the user says otherwise
+	Name  string // "opus-9c"
+	Title string // "Opus, figure 9c: one reconfiguration, layer by layer"
+	About string // one sentence: what is measured and compared
+	Paper string // what to cite
 
-	// Experiment is the experiment file for the emulated Opus testbed, and Hardware that
-	// for a lab of the user's; both are files of examples/experiments.
-	Experiment, Hardware []byte
-
-	experiment, hardware string // names of these files
-	compare              func(f *findings, p *report.Paper)
+	// hardware is the experiment file for a lab of the user's. That for the emulated Opus
+	// testbed has the name of the figure; both are in examples/experiments.
+	hardware string
+	compare  func(f *findings, p *report.Paper)
 }
 
 const (
@@ -39,71 +36,45 @@ const (
 
 var figures = []Figure{
 	{
-		Name:       "opus-9c",
-		Title:      "Opus, figure 9c: one reconfiguration, layer by layer",
-		About:      "When optical power, link and traffic come back, with auto-negotiation.",
-		Paper:      opus + ", section 5.1, figure 9c",
-		Repeats:    5,
-		experiment: "opus-9c.yaml",
-		hardware:   "toggle-hardware.yaml",
-		compare:    opus9c,
+		Name:     "opus-9c",
+		Title:    "Opus, figure 9c: one reconfiguration, layer by layer",
+		About:    "When optical power, link and traffic come back, with auto-negotiation.",
+		Paper:    opus + ", section 5.1, figure 9c",
+		hardware: "toggle-hardware.yaml",
+		compare:  opus9c,
 	},
 	{
-		Name:       "opus-9d",
-		Title:      "Opus, figure 9d: which layer the time goes to",
-		About:      "Stages and their shares, with auto-negotiation and without.",
-		Paper:      opus + ", section 5.1, figure 9d",
-		Repeats:    5,
-		experiment: "opus-9d.yaml",
-		hardware:   "autoneg-hardware.yaml",
-		compare:    opus9d,
+		Name:     "opus-9d",
+		Title:    "Opus, figure 9d: which layer the time goes to",
+		About:    "Stages and their shares, with auto-negotiation and without.",
+		Paper:    opus + ", section 5.1, figure 9d",
+		hardware: "autoneg-hardware.yaml",
+		compare:  opus9d,
 	},
 	{
-		Name:       "autoneg",
-		Title:      "Opus, section 5.1: 6 s against 3 s, and rapid repeats",
-		About:      "From light to link with auto-negotiation and without, rested and in rapid succession.",
-		Paper:      opus + ", section 5.1",
-		Repeats:    3,
-		experiment: "autoneg.yaml",
-		hardware:   "autoneg-hardware.yaml",
-		compare:    autoneg,
+		Name:     "autoneg",
+		Title:    "Opus, section 5.1: 6 s against 3 s, and rapid repeats",
+		About:    "From light to link with auto-negotiation and without, rested and in rapid succession.",
+		Paper:    opus + ", section 5.1",
+		hardware: "autoneg-hardware.yaml",
+		compare:  autoneg,
 	},
 	{
-		Name:       "delay-sweep",
-		Title:      "Opus, figure 10: step time against switching time",
-		About:      "Measured delays of switching times from 0 to 1000 ms, and the training step modelled from them.",
-		Paper:      opus + ", figure 10, and the averages in the authors' archive (github.com/opusfabric/Opus)",
-		Repeats:    5,
-		experiment: "delay-sweep.yaml",
-		hardware:   "toggle-hardware.yaml",
-		compare:    delaySweep,
+		Name:     "delay-sweep",
+		Title:    "Opus, figure 10: step time against switching time",
+		About:    "Measured delays of switching times from 0 to 1000 ms, and the training step modelled from them.",
+		Paper:    opus + ", figure 10, and the averages in the authors' archive (github.com/opusfabric/Opus)",
+		hardware: "toggle-hardware.yaml",
+		compare:  delaySweep,
 	},
 	{
-		Name:       "crosswiring-table1",
-		Title:      "Cross Wiring, table 1: step time against the period of reconfigurations",
-		About:      "The measured outage when half of the circuits move, and the training step modelled from it.",
-		Paper:      crossWiring,
-		Repeats:    5,
-		experiment: "crosswiring-table1.yaml",
-		hardware:   "halves-hardware.yaml",
-		compare:    crossWiringTable1,
+		Name:     "crosswiring-table1",
+		Title:    "Cross Wiring, table 1: step time against the period of reconfigurations",
+		About:    "The measured outage when half of the circuits move, and the training step modelled from it.",
+		Paper:    crossWiring,
+		hardware: "halves-hardware.yaml",
+		compare:  crossWiringTable1,
 	},
-}
-
-func init() {
-	for i := range figures {
-		f := &figures[i]
-		f.Experiment, f.Hardware = example(f.experiment), example(f.hardware)
-	}
-}
-
-// example returns a file that is embedded, so that it is there.
-func example(name string) []byte {
-	data, err := examples.Experiments.ReadFile("experiments/" + name)
-	if err != nil {
-		panic(err)
-	}
-	return data
 }
 
 // All returns the presets in the order in which they should be listed.
@@ -139,9 +110,13 @@ type Options struct {
 // A lab that does not have the configurations of the preset is measured between its own, if
 // there are two. Otherwise the error says which there are to choose from.
 func (f Figure) File(opt Options) (*plan.File, error) {
-	name, text := f.experiment, f.Experiment
+	name := f.Name + ".yaml"
 	if !opt.Emulated {
-		name, text = f.hardware, f.Hardware
+		name = f.hardware
+	}
+	text, err := examples.Experiments.ReadFile("experiments/" + name)
+	if err != nil {
+		return nil, err
 	}
 	file, err := plan.Parse(name, text)
 	if err != nil {

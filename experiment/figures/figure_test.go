@@ -30,7 +30,7 @@ func TestPresetsResolve(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := file.Resolve(l, plan.Options{Emulated: true, Repeats: &f.Repeats})
+			p, err := file.Resolve(l, plan.Options{Emulated: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -38,9 +38,6 @@ func TestPresetsResolve(t *testing.T) {
 				t.Errorf("takes %v", p.Total())
 			}
 			t.Logf("%d points in %v", len(p.Points), p.Total().Round(time.Second))
-			if *file.Repeats != f.Repeats {
-				t.Errorf("the file says %d repeats and the preset %d", *file.Repeats, f.Repeats)
-			}
 
 			if file, err = f.File(Options{Lab: l}); err != nil {
 				t.Fatal(err)
@@ -114,7 +111,7 @@ func TestCrossWiringMovesHalf(t *testing.T) {
 
 func TestFind(t *testing.T) {
 	f, err := Find("autoneg")
-	if err != nil || f.Name != "autoneg" || len(f.Experiment) == 0 || len(f.Hardware) == 0 {
+	if err != nil || f.Name != "autoneg" {
 		t.Errorf("Find = %q, %v", f.Name, err)
 	}
 	_, err = Find("opus-9x")
@@ -184,9 +181,13 @@ func TestFileSequence(t *testing.T) {
 // What the lab's own sequence is replaced in stands on one line in every preset.
 func TestPresetsHaveOneSequenceLine(t *testing.T) {
 	for _, f := range All() {
-		for _, text := range [][]byte{f.Experiment, f.Hardware} {
-			if n := len(sequenceLine.FindAll(text, -1)); n != 1 {
-				t.Errorf("%s has %d lines with a sequence, want 1", f.Name, n)
+		for _, emulated := range []bool{true, false} {
+			file, err := f.File(Options{Emulated: emulated})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := len(sequenceLine.FindAll(file.Text, -1)); n != 1 {
+				t.Errorf("%s has %d lines with a sequence, want 1", file.Path, n)
 			}
 		}
 	}

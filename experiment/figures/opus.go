@@ -1,8 +1,6 @@
 package figures
 
-import (
-	"time"
-)
+import "time"
 
 // What section 5.1 of the Opus paper says of its testbed.
 var (

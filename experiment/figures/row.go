@@ -79,6 +79,16 @@ func percent(low, high float64) string {
 	return text
 }
 
+// shown is a time in a unit with so many decimals, and what it is known to if they tell that.
+func shown(at timeline.Interval, unit time.Duration, name string, decimals int) string {
+	step := math.Pow10(-decimals)
+	text := fmt.Sprintf("%.*f %s", decimals, float64(at.Mid())/float64(unit), name)
+	if half := float64(at.Width()) / 2 / float64(unit); half >= step/2 {
+		text += fmt.Sprintf(" ±%.*f", decimals, math.Ceil(half/step)*step)
+	}
+	return text
+}
+
 // share compares a part of 1 with one that the paper gives from low to high.
 func share(quantity string, low, high, ours float64, notes ...string) report.PaperRow {
 	r := report.PaperRow{

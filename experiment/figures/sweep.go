@@ -113,13 +113,7 @@ func nearest(d time.Duration) string {
 }
 
 // seconds shows steps, to the millisecond: the archive is not known any better.
-func seconds(step timeline.Interval) string {
-	text := fmt.Sprintf("%.3f s", float64(step.Mid())/1e9)
-	if half := step.Width().Seconds() / 2; half >= 0.0005 {
-		text += fmt.Sprintf(" ±%.3f", math.Ceil(half*1000)/1000)
-	}
-	return text
-}
+func seconds(step timeline.Interval) string { return shown(step, time.Second, "s", 3) }
 
 // stepChart shows steps against delays: ours, the archive's, the model, and what it would be
 // if nothing were hidden.

@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/ocslab/ocslab/internal/strictyaml"
 )
@@ -42,7 +41,7 @@ func (f *File) rows(i int, seed uint64) ([]row, error) {
 		return all, nil
 	case len(a.Zip) > 0:
 		var all []row
-		for j := range slices.Collect(maps.Values(a.Zip))[0] {
+		for j := range a.count() {
 			r := row{}
 			for name, values := range a.Zip {
 				r[name] = values[j]

@@ -86,9 +86,7 @@ func (c *checker) refer(path, text, once string, used map[string]bool) {
 		case varies && once != "":
 			c.value(path, "${%s}: the parameter varies, and %s", name, once)
 		}
-		if used != nil {
-			used[name] = true
-		}
+		used[name] = true
 	}
 }
 
@@ -131,7 +129,7 @@ func (c *checker) used() {
 		if hint := strictyaml.DidYouMean(name, parameterNames()); hint != "" {
 			c.key(path, "ocslab knows no parameter %q%s: one of your own with such a name must be used somewhere as ${%s}", name, hint, name)
 		} else if varies && !hooks {
-			c.key(path, "nothing uses the parameter %q: ocslab knows %s; others are for ${%s} and for hooks", name, quoted(parameterNames()), name)
+			c.key(path, "nothing uses the parameter %q: ocslab knows %s; others are for ${%s} and for hooks", name, listed(parameterNames()), name)
 		}
 	}
 	for name := range c.f.Parameters {

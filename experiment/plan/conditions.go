@@ -158,5 +158,5 @@ func orElse(hint, there string, names []string) string {
 	case len(names) == 0:
 		return ": there are none"
 	}
-	return there + quoted(names)
+	return there + listed(names)
 }

@@ -54,7 +54,7 @@ type File struct {
 
 	Finally *Finally `yaml:"finally,required"`
 
-	at *strictyaml.Positions
+	at *strictyaml.Positions // nil of a file that was not read by Parse
 }
 
 // Configuration is what shall be connected: maps by switch and links by NIC as in a lab

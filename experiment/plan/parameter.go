@@ -45,7 +45,7 @@ var known = []Parameter{
 		},
 	},
 	{
-		Name: "firmware", About: "profile of all emulated NICs, such as quick: see ocslab notes", Emulated: true, setUp: true,
+		Name: "firmware", About: "profile of all emulated NICs, such as quick: see ocslab help measure", Emulated: true, setUp: true,
 		read: func(s *Settings, v string) error {
 			_, err := firmwarenotes.Find(v)
 			s.Firmware = v

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -67,42 +68,24 @@ type checker struct {
 
 // value reports a problem of the value at path.
 func (c *checker) value(path, format string, args ...any) {
-	c.errs = append(c.errs, strictyaml.Errorf(c.f.Path, c.position(path, false), path, format, args...))
+	c.errs = append(c.errs, strictyaml.Errorf(c.f.Path, c.f.at.Value(path), path, format, args...))
 }
 
 // key reports a problem of the key at path.
 func (c *checker) key(path, format string, args ...any) {
-	c.errs = append(c.errs, strictyaml.Errorf(c.f.Path, c.position(path, true), path, format, args...))
-}
-
-// position is unknown in a file that was not read by [Parse].
-func (c *checker) position(path string, key bool) strictyaml.Pos {
-	switch {
-	case c.f.at == nil:
-		return strictyaml.Pos{}
-	case key:
-		return c.f.at.Key(path)
-	}
-	return c.f.at.Value(path)
+	c.errs = append(c.errs, strictyaml.Errorf(c.f.Path, c.f.at.Key(path), path, format, args...))
 }
 
 // there reports whether the file has the key at path.
-func (c *checker) there(path string) bool {
-	return c.f.at != nil && c.f.at.Key(path) != c.f.at.Value(path)
-}
+func (c *checker) there(path string) bool { return c.f.at.Key(path) != c.f.at.Value(path) }
 
 // written returns the keys of the mapping at path in the order of the file.
 func written[V any](f *File, path string, m map[string]V) []string {
 	keys := sorted(m)
-	if f.at != nil {
-		slices.SortStableFunc(keys, func(a, b string) int {
-			pa, pb := f.at.Key(strictyaml.Key(path, a)), f.at.Key(strictyaml.Key(path, b))
-			if pa.Line != pb.Line {
-				return pa.Line - pb.Line
-			}
-			return pa.Column - pb.Column
-		})
-	}
+	slices.SortStableFunc(keys, func(a, b string) int {
+		pa, pb := f.at.Key(strictyaml.Key(path, a)), f.at.Key(strictyaml.Key(path, b))
+		return cmp.Or(pa.Line-pb.Line, pa.Column-pb.Column)
+	})
 	return keys
 }
 
@@ -130,40 +113,15 @@ func within(d, least, most time.Duration) error {
 	return nil
 }
 
-// seed, repeats and the others are what a plan of the file is made with.
-func (f *File) seed(other *uint64) uint64 {
-	switch {
-	case other != nil:
-		return *other
-	case f.Seed != nil:
-		return *f.Seed
-	}
-	return DefaultSeed
-}
+// seed, repeats and the others are what a plan of the file is made with; other is what
+// stands in place of the file's.
+func (f *File) seed(other *uint64) uint64 { return firstGiven(DefaultSeed, other, f.Seed) }
 
-func (f *File) repeats(other *int) int {
-	switch {
-	case other != nil:
-		return *other
-	case f.Repeats != nil:
-		return *f.Repeats
-	}
-	return DefaultRepeats
-}
+func (f *File) repeats(other *int) int { return firstGiven(DefaultRepeats, other, f.Repeats) }
 
-func (f *File) warmUps() int {
-	if f.WarmUps != nil {
-		return *f.WarmUps
-	}
-	return DefaultWarmUps
-}
+func (f *File) warmUps() int { return firstGiven(DefaultWarmUps, f.WarmUps) }
 
-func (f *File) order() Order {
-	if f.Order != "" {
-		return f.Order
-	}
-	return DefaultOrder
-}
+func (f *File) order() Order { return cmp.Or(f.Order, DefaultOrder) }
 
 func (f *File) window() time.Duration {
 	if f.Nulls != nil && f.Nulls.Window > 0 {
@@ -180,10 +138,20 @@ func (f *File) nulls(points, conditions int) int {
 	return max((points+9)/10, conditions)
 }
 
-func (f *File) traffic() bool { return f.Measure.Traffic == nil || *f.Measure.Traffic }
+func (f *File) traffic() bool { return firstGiven(true, f.Measure.Traffic) }
 
-// quoted lists words for people.
-func quoted(words []string) string {
+// firstGiven is the first of values that is not nil, or else the default.
+func firstGiven[T any](byDefault T, values ...*T) T {
+	for _, v := range values {
+		if v != nil {
+			return *v
+		}
+	}
+	return byDefault
+}
+
+// listed lists words for people.
+func listed(words []string) string {
 	const most = 8
 	if len(words) > most {
 		return fmt.Sprintf("%s and %d more", strings.Join(words[:most], ", "), len(words)-most)

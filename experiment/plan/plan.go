@@ -63,9 +63,9 @@ type Point struct {
 	First int `json:"first_reconfiguration"`
 }
 
-// Condition returns the condition of that number, or nil if there is none.
+// Condition returns the condition of that number, or nil if there is none, or no plan.
 func (p *Plan) Condition(number int) *Condition {
-	if number < 1 || number > len(p.Conditions) {
+	if p == nil || number < 1 || number > len(p.Conditions) {
 		return nil
 	}
 	return &p.Conditions[number-1]

@@ -92,19 +92,27 @@ func (e Errors) Unwrap() []error {
 	return errs
 }
 
-// Positions says where each value of a decoded file stands, by path.
+// Positions says where each value of a decoded file stands, by path. A nil one knows no
+// position.
 type Positions struct {
 	values, keys map[string]Pos
 }
 
 // Value returns the position of the value at path or, if it is not in the
 // file, of the nearest value around it.
-func (p *Positions) Value(path string) Pos { return lookUp(p.values, path) }
+func (p *Positions) Value(path string) Pos {
+	if p == nil {
+		return Pos{}
+	}
+	return lookUp(p.values, path)
+}
 
 // Key returns the position of the key at path, as Value does.
 func (p *Positions) Key(path string) Pos {
-	if pos, ok := p.keys[path]; ok {
-		return pos
+	if p != nil {
+		if pos, ok := p.keys[path]; ok {
+			return pos
+		}
 	}
 	return p.Value(path)
 }

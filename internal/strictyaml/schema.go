@@ -9,7 +9,7 @@ import (
 
 // SchemaOptions say what a schema cannot know from Go types.
 type SchemaOptions struct {
-	ID, Title string
+	Title string
 	// Text returns the schema of a type that is read from text, such as {"pattern": ...} or
 	// {"enum": ...}, and nil to let any single value pass. It is also asked for string types.
 	Text func(t reflect.Type) map[string]any
@@ -35,9 +35,6 @@ func Schema(v any, opt SchemaOptions) []byte {
 	g := generator{opt: opt, defs: map[string]any{}}
 	root := g.structure(t)
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-	if opt.ID != "" {
-		root["$id"] = opt.ID
-	}
 	if opt.Title != "" {
 		root["title"] = opt.Title
 	}

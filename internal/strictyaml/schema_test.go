@@ -36,7 +36,7 @@ type node struct {
 // Ensure the schema lets pass what the decoder reads, and refuses what it refuses.
 func TestSchema(t *testing.T) {
 	text := strictyaml.Schema(&node{}, strictyaml.SchemaOptions{
-		ID: "https://example.net/node.json", Title: "A node",
+		Title: "A node",
 		About: map[string]string{"node.Name": "What it is called."},
 		Text: func(t reflect.Type) map[string]any {
 			if t == reflect.TypeFor[colour]() {
@@ -58,7 +58,7 @@ func TestSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"What it is called.", "A node", "https://example.net/node.json", "draft/2020-12"} {
+	for _, want := range []string{"What it is called.", "A node", "draft/2020-12"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the schema does not have %q", want)
 		}
