@@ -15,6 +15,7 @@ const (
 	mostConditions = 48  // with tables and figures of their own
 	mostCurves     = 12  // conditions compared in one drawing
 	mostRows       = 200 // of a table
+	mostOpen       = 16  // rows of a table that is not folded away
 	mostWaterfalls = 12  // of single reconfigurations
 	mostMaps       = 6   // heat maps
 	mostPorts      = 4   // whose optical power is drawn
@@ -26,8 +27,7 @@ type book struct {
 	r *runs.Run
 	a *analysis.Analysis
 
-	durations []timeline.Duration // by stage, then by reconfiguration
-	places    map[int]int         // in r.Reconfigurations, by number
+	places    map[int]int // in r.Reconfigurations, by number
 	shown     []analysis.Condition
 	stageList []timeline.Stage // that were seen, in order of the first condition that has them
 }
@@ -48,12 +48,9 @@ func newBook(r *runs.Run, a *analysis.Analysis) *book {
 	return b
 }
 
-// since returns all durations; they are made once.
-func (b *book) since() []timeline.Duration {
-	if b.durations == nil {
-		b.durations = timeline.Durations(b.r.Marks)
-	}
-	return b.durations
+// marksOf returns those of a reconfiguration that the statistics stand on, and what was expected.
+func (b *book) marksOf(number int) ([]timeline.Mark, []timeline.Expectation) {
+	return analysis.OneKind(b.r.MarksOf(number), b.r.ExpectedOf(number))
 }
 
 // reconfiguration returns that of a number, nil if there is none.

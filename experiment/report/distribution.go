@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ocslab/ocslab/experiment/report/chart"
 	"github.com/ocslab/ocslab/timeline"
@@ -53,6 +54,7 @@ func (b *book) boxes() chart.Chart {
 			}
 			row := chart.Box{
 				Label: c.Label, Tone: chart.StageTone(stage),
+				Least: s.Min.Mid(), Most: s.Max.Mid(),
 				Low: s.Box.Low, Q1: s.Box.Q1, Median: s.Box.Median, Q3: s.Box.Q3, High: s.Box.High,
 				Outliers: beyond(outliers[c.Number][stage], s.Box.Low, s.Box.High), Note: fmt.Sprintf("n %d", s.Count),
 			}
@@ -86,6 +88,7 @@ func pages(c chart.Chart) chart.Chart {
 		s.Charts = append(s.Charts, chart.Boxes{Frame: chart.Frame{Title: "Quartiles of " + d.Rows[from].Group}, Rows: d.Rows[from:to]})
 		from = to
 	}
+	slices.Reverse(s.Charts) // the last stage first
 	return s
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // mostCells is how many rows and columns a heat map has; of more ports, blocks are shown.
-const mostCells = 64
+const mostCells = 96
 
 // heatmaps are those of the first conditions.
 func (b *book) heatmaps() chart.Chart {

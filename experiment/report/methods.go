@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -95,23 +96,28 @@ func (b *book) methods() *section {
 		n := nics[key]
 		t.add(text(n.Name), text(n.Tx), text(n.Rx), text(strings.Join(distinct(firmware[key]), "; ")), text(n.Driver))
 	}
-	s.table(t.done("the lab file"))
+	if len(t.Rows) > mostOpen {
+		s.fold(plural(len(nics), "network card"), func(s *section) { s.table(t.done("the lab file")) })
+	} else {
+		s.table(t.done("the lab file"))
+	}
 	s.add(block{Heading: "Statistics", Text: "A mark is the interval in which something must have happened: what is polled is known to one poll, and what is averaged " +
 		"to the averaging time. A duration is the difference of two such intervals, and all arithmetic keeps both ends. " +
-		"Durations are pooled over all subjects of a stage. Quantiles interpolate between order statistics (Hyndman and Fan 1996, type 7) " +
+		"Durations are pooled over all subjects of a stage; where switches have power monitors, what modules say of light is not among them. Quantiles interpolate between order statistics (Hyndman and Fan 1996, type 7) " +
 		"and are shown at the middle of the interval in which they must lie."})
 	s.add(block{Text: "Confidence bounds (95 %) are percentiles of a bootstrap that draws whole reconfigurations with replacement, since the subjects of one share a command " +
-		"and are not independent; for each bound the least favourable ends of the intervals are taken. With fewer than about 20 reconfigurations they are too narrow. " +
-		"A percentile marked * stands on fewer values than it needs: it lies between the two largest."})
+		"and are not independent; for each bound the least favourable ends of the intervals are taken. With fewer than about 20 reconfigurations they are too narrow."})
 	s.add(block{Text: "Distribution functions are Turnbull's nonparametric maximum likelihood estimate for interval-censored data " +
 		"(B. W. Turnbull, J. R. Stat. Soc. B 38, 1976, 290-295); what did not come while it was waited for is known to be later. " +
 		"\"Cannot resolve below\" is the larger of the typical width of a duration and of the difference that two halves of the same repeats show in 95 % of random splits."})
+	s.add(block{Text: "Limits are held against all that was expected: what never came counts as later than it was waited for, while the key figures are of what came. " +
+		"Their bounds are the wider ones of the bootstrap and of order statistics, and there are no upper bounds of a percentile with too few values (Wilks 1941)."})
 	s.add(block{Text: "Outliers are named and kept in all statistics. Probabilities of marks in null toggles are Clopper-Pearson bounds."})
 	if f := r.File; f != nil && len(f.Text) > 0 {
-		s.add(block{Heading: "Experiment", Code: string(f.Text), Fold: "The experiment file, as it was given"})
+		s.fold("The experiment file, as it was given", func(s *section) { s.add(block{Code: string(f.Text)}) })
 	}
 	if len(r.Lab) > 0 {
-		s.add(block{Code: string(r.Lab), Fold: "The lab file"})
+		s.fold("The lab file", func(s *section) { s.add(block{Code: string(r.Lab)}) })
 	}
 	return s
 }
@@ -127,11 +133,11 @@ func (b *book) again() *section {
 	if r.Meta.Emulated {
 		run = append(run, "--emulated")
 	}
-	file := "experiment.yaml"
-	if r.File != nil && r.File.Path != "" {
-		file = filepath.Base(r.File.Path)
+	if r.Meta.File == "" && r.Meta.Figure != "" {
+		run = append(run, "figure", quote(r.Meta.Figure))
+	} else {
+		run = append(run, "run", quote(filepath.Base(cmp.Or(r.Meta.File, "experiment.yaml"))))
 	}
-	run = append(run, "run", quote(file))
 	if r.Plan != nil {
 		run = append(run, "--seed", strconv.FormatUint(r.Plan.Seed, 10))
 	}

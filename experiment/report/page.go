@@ -48,22 +48,30 @@ type block struct {
 	Caption string
 	Table   *table
 	Code    string
-	Fold    string // title of Code that is folded away
+	Fold    string  // the title below which Inside is folded away
+	Inside  []block // shown when the reader asks for it
 }
 
 func (s *section) add(b block) { s.Blocks = append(s.Blocks, b) }
 
-// draw adds a chart, if there is one. A stack becomes several figures, so that paper can be
-// cut between them; the last has the caption.
-func (s *section) draw(heading string, c chart.Chart, caption string) {
+// fold adds what fill adds, folded away; nothing, if that is nothing.
+func (s *section) fold(title string, fill func(*section)) {
+	var in section
+	if fill(&in); len(in.Blocks) > 0 {
+		s.add(block{Fold: title, Inside: in.Blocks})
+	}
+}
+
+// draw adds a chart, if there is one. Of a stack the first is seen, and the others are folded
+// away under a title that says how many more of what they are.
+func (s *section) draw(heading string, c chart.Chart, caption, what string) {
 	if stack, ok := c.(chart.Stack); ok {
-		for i, one := range stack.Charts {
-			below := ""
-			if i == len(stack.Charts)-1 {
-				below = caption
+		s.draw(chart.Title(stack.Charts[0]), stack.Charts[0], caption, "")
+		s.fold(plural(len(stack.Charts)-1, "more "+what), func(in *section) {
+			for _, one := range stack.Charts[1:] {
+				in.draw(chart.Title(one), one, "", "")
 			}
-			s.draw(chart.Title(one), one, below)
-		}
+		})
 		return
 	}
 	if c != nil {
@@ -102,9 +110,8 @@ func (b *book) notices() []notice {
 	var all []notice
 	r := b.r
 	if r.Meta.Emulated {
-		all = append(all, notice{"", "Emulated.", "No light was moved. The switches were software, and the network cards too unless the methods " +
-			"say otherwise; their times follow models of devices. These figures show how the tools and the models behave, " +
-			"and how well marks agree with what really happened there. They are not measurements of a device."})
+		all = append(all, notice{"", "Emulated.", "No light was moved: switches and network cards were software, and their times are those of models. " +
+			"These figures say how the tools and the models behave, and nothing of a device."})
 	}
 	if r.State != runs.Done {
 		text := fmt.Sprintf("%d of %d points are done", len(r.Done), b.planned())
@@ -182,21 +189,33 @@ func plural(n int, what string) string {
 
 // verdict is what became of the limits.
 func (b *book) verdict() *section {
-	if len(b.a.Verdicts) == 0 {
+	if b.a.Verdict == "" {
 		return nil
 	}
 	s := &section{ID: "verdict", Title: "Verdict: " + string(b.a.Verdict), Class: string(b.a.Verdict)}
-	t := &table{Caption: "Limits, and what was found, with 95 % bounds", Head: []cell{text("limit"), text("condition"), text("verdict"), digit("found"), digit("bounds")}}
+	t := &table{Caption: "Limits, and what was found, with 95 % bounds", Head: []cell{text("verdict"), text("limit"), text("condition"), digit("found"), digit("bounds")}}
 	rank := map[analysis.Judgement]int{analysis.Fail: 0, analysis.Undecided: 1, analysis.Pass: 2}
 	verdicts := slices.Clone(b.a.Verdicts)
 	slices.SortStableFunc(verdicts, func(x, y analysis.Verdict) int { return cmp.Compare(rank[x.Judgement], rank[y.Judgement]) })
+	judged := map[string]bool{}
 	for _, v := range verdicts {
+		judged[v.Limit.Text] = true
 		found, bounds := "not seen", ""
 		if v.Known {
-			of := v.Limit.Statistic.Of
-			found, bounds = limitTexts(of, v)
+			found, bounds = limitTexts(v.Limit.Statistic.Of, v)
 		}
-		t.add(text(v.Limit.Text), text(b.conditionName(v.Condition)), cell{string(v.Judgement), string(v.Judgement)}, digit(found), digit(bounds))
+		judgement := cell{string(v.Judgement), string(v.Judgement)}
+		if v.Need > 0 {
+			judgement.Text += fmt.Sprintf(": takes %d values to tell", v.Need)
+		}
+		t.add(judgement, text(v.Limit.Text), text(b.conditionName(v.Condition)), digit(found), digit(bounds))
+	}
+	if b.r.File != nil {
+		for _, l := range b.r.File.Limits {
+			if !judged[l.Text] {
+				t.add(cell{string(analysis.Undecided), string(analysis.Undecided)}, text(l.Text), text("none that is done"), digit(""), digit(""))
+			}
+		}
 	}
 	s.table(t.done(directory))
 	s.add(block{Text: "A limit passes if it is kept also at the worse of the bounds, fails if it is not kept even at the better one, and is undecided between."})
@@ -232,35 +251,71 @@ func (b *book) paper(p *Paper) *section {
 	}
 	s.table(t.done(directory))
 	for _, c := range p.Charts {
-		s.draw("", c, chart.Title(c))
+		s.draw("", c, chart.Title(c), "")
 	}
 	return s
 }
 
-// keyFigures are a table and a waterfall for each condition.
+// keyFigures are a table and a waterfall for each condition. Of more than two conditions there
+// is one table for all, and those of each are folded away but for the first.
 func (b *book) keyFigures() *section {
 	s := &section{ID: "figures", Title: "Key figures"}
-	for _, c := range b.shown {
-		if len(c.Stages)+len(c.Report.Unseen) == 0 {
-			continue
-		}
-		s.add(block{Heading: name(c), Table: b.keyTable(c)})
-		caption := ""
-		if len(s.Blocks) == 1 {
-			caption = "Medians since the command. A bar is what the stage adds to the one before; a pale one reaches " +
-				"to the 95th percentile; a whisker is the confidence interval of the median."
-		}
-		s.draw("", medians(c), caption)
+	many := len(b.shown) > 2
+	if many {
+		s.table(b.overview())
 	}
+	caption := "Medians since the command. A bar is what the stage adds to the one before; a pale one reaches " +
+		"to the 95th percentile; a whisker is the confidence interval of the median."
+	show := func(s *section, conditions []analysis.Condition) {
+		for _, c := range conditions {
+			if len(c.Stages)+len(c.Report.Unseen) > 0 {
+				s.add(block{Heading: name(c), Table: b.keyTable(c)})
+				s.draw("", medians(c), caption, "")
+				caption = ""
+			}
+		}
+	}
+	open := len(b.shown)
+	if many {
+		open = 1
+	}
+	show(s, b.shown[:open])
+	s.fold(plural(len(b.shown)-open, "more condition"), func(s *section) { show(s, b.shown[open:]) })
 	if n := len(b.a.Conditions) - len(b.shown); n > 0 {
 		s.add(block{Text: fmt.Sprintf("%d more conditions are not shown; all are in %s", n, b.export("summary"))})
 	}
 	if len(b.shown) > 1 {
 		if c := b.stages(); c != nil {
-			s.draw("Shares", c, "What each stage adds, as a part of the median of the last one, which is beside the bar.")
+			s.draw("Shares", c, "What each stage adds, as a part of the median of the last one, which is beside the bar.", "")
 		}
 	}
 	return s
+}
+
+// overview is the medians of all conditions.
+func (b *book) overview() *table {
+	t := &table{Caption: "Medians since the command, by condition", Head: []cell{text("condition")}}
+	for _, stage := range b.stageList {
+		t.Head = append(t.Head, digit(string(stage)))
+	}
+	t.Head = append(t.Head, digit("missing"))
+	for _, c := range b.shown {
+		row := []cell{text(name(c))}
+		missing := 0
+		for _, stage := range b.stageList {
+			median := "–"
+			if x, ok := stageOf(c, stage); ok {
+				median = value(x.Median, x.Resolution)
+				missing += x.Missing
+			}
+			row = append(row, digit(median))
+		}
+		for _, u := range c.Report.Unseen {
+			missing += u.Missing
+		}
+		t.add(append(row, count(missing))...)
+	}
+	return t.done(b.export("summary"))
 }
 
 func (b *book) keyTable(c analysis.Condition) *table {
@@ -276,6 +331,12 @@ func (b *book) keyTable(c analysis.Condition) *table {
 	}
 	for _, u := range c.Report.Unseen {
 		t.add(text(string(u.Stage)), count(0), count(u.Missing), digit("never seen"), digit(""), digit(""), digit(""), digit(""), digit(""))
+	}
+	for _, c := range t.Rows {
+		if slices.ContainsFunc(c, func(c cell) bool { return strings.HasSuffix(c.Text, "*") }) {
+			t.Caption += ". * is of fewer values than it takes: it lies between the two largest"
+			break
+		}
 	}
 	return t.done(b.export("summary"))
 }
@@ -293,25 +354,35 @@ func tail(e timeline.Estimate, s timeline.Summary, least int) string {
 const whiskers = " A bar begins when the last of the stage before was there; a whisker is the interval in which " +
 	"something must have happened. Of stages with many subjects the first and the last are drawn."
 
-// single shows reconfigurations one by one.
+// single shows reconfigurations one by one: a typical one, and, folded away, the others.
 func (b *book) single() *section {
 	s := &section{ID: "waterfalls", Title: "Single reconfigurations"}
-	exhibits := b.exhibits()
-	for _, one := range b.singles(exhibits) {
+	type drawn struct {
+		chart   chart.Chart
+		caption string
+	}
+	var all []drawn
+	for _, one := range b.singles(b.exhibits()) {
 		rec := b.reconfiguration(one.number)
 		c := one.chart(time.Duration(rec.PatienceNS))
 		if c == nil {
 			continue
 		}
-		caption := fmt.Sprintf("%s to %s, repeat %d, %s.",
-			rec.From, rec.To, rec.Repeat, rec.Wall.UTC().Format(clock))
-		if len(s.Blocks) == 0 {
-			caption += whiskers
-		}
-		s.draw(chart.Title(c), c, caption)
+		all = append(all, drawn{c, fmt.Sprintf("%s to %s, repeat %d, %s.",
+			rec.From, rec.To, rec.Repeat, rec.Wall.UTC().Format(clock))})
 	}
+	if len(all) == 0 {
+		return nil
+	}
+	s.draw(chart.Title(all[0].chart), all[0].chart, all[0].caption+whiskers, "")
+	s.fold(plural(len(all)-1, "more reconfiguration")+": typical and slowest ones, and outliers", func(s *section) {
+		for _, d := range all[1:] {
+			s.draw(chart.Title(d.chart), d.chart, d.caption, "")
+		}
+	})
 	t := &table{Caption: "Outliers: kept in all statistics. The score is the distance from the median in units of the spread",
 		Head: []cell{text("reconfiguration"), text("condition"), text("stage"), text("subject"), digit("since the command"), digit("score")}}
+	n := 0
 	for _, o := range b.outliers() {
 		condition := ""
 		if rec := b.reconfiguration(o.Reconfiguration); rec != nil {
@@ -321,36 +392,43 @@ func (b *book) single() *section {
 			digit(decimal(o.Score, 1)))
 	}
 	for _, c := range b.a.Conditions {
+		n += c.OutlierCount
 		t.left += max(0, c.OutlierCount-len(c.Outliers))
 	}
-	s.table(t.done(b.export("durations")))
+	s.fold(plural(n, "outlier"), func(s *section) { s.table(t.done(b.export("durations"))) })
 	return s
 }
 
-// spread shows distributions.
+// spread shows distributions: the quartiles of all stages, and the curve of the last one.
 func (b *book) spread() *section {
 	s := &section{ID: "distributions", Title: "Distributions"}
-	for i, stage := range b.stageList {
-		caption := ""
-		if i == 0 {
-			caption = "The part of all durations that is not above a time. A duration is an interval, so the curve is a band: " +
-				"its edges are what certainly was, and what may have been (Turnbull's estimate). A band that ends below 100 % had durations that never came."
-		}
-		if n := len(b.a.Conditions) - mostCurves; n > 0 && i == 0 {
-			caption += fmt.Sprintf(" The first %d conditions are drawn, %d are not.", mostCurves, n)
-		}
-		s.draw(string(stage), b.cdf(stage), caption)
+	left := ""
+	if n := len(b.a.Conditions) - mostCurves; n > 0 {
+		left = fmt.Sprintf(" The first %d conditions are drawn, %d are not.", mostCurves, n)
 	}
 	if c := b.boxes(); c != nil {
-		s.draw("Quartiles", pages(c), "Boxes hold the middle half; whiskers reach to the outermost values within 1.5 times its width; circles are outliers.")
+		s.draw("Quartiles", pages(c), "Boxes hold the middle half of the durations, each taken at the middle of its interval. Whiskers reach to the outermost within "+
+			"1.5 times the box's width, dotted lines to the least and the most; circles are the outliers that are named."+left, "stage")
 	}
+	if len(b.stageList) == 0 {
+		return s
+	}
+	last := len(b.stageList) - 1
+	s.draw(string(b.stageList[last]), b.cdf(b.stageList[last]), "The part of all durations that is not above a time, as is most likely for the intervals that were seen "+
+		"(Turnbull's estimate). In a shaded box it is known how much the curve rises, and not where. A curve that ends below 100 % has durations that never came."+left, "")
+	s.fold(plural(last, "other stage"), func(s *section) {
+		for _, stage := range b.stageList[:last] {
+			s.draw(string(stage), b.cdf(stage), "", "")
+		}
+	})
 	return s
 }
 
 func (b *book) pairs() *section {
 	s := &section{ID: "pairs", Title: "Pairs"}
 	if c := b.heatmaps(); c != nil {
-		s.draw("", c, "The median time from the command to the last stage that was watched of a pair.")
+		s.draw("", c, "The median time from the command to the last stage that was watched of a pair. The colours of a map go from its quickest pair "+
+			"to its slowest, however little they differ: what cannot be resolved is in the key figures.", "condition")
 	}
 	return s
 }
@@ -358,110 +436,174 @@ func (b *book) pairs() *section {
 func (b *book) overRun() *section {
 	s := &section{ID: "series", Title: "Over the run"}
 	if c := b.series(); c != nil {
-		caption := "For each of at most 200 stretches of the run the median, and the range as a band."
-		if len(b.a.Conditions) > 1 {
-			caption += " As conditions are mixed, each duration is shown as its distance from the median of its condition."
+		of := "each reconfiguration"
+		if len(b.r.Reconfigurations) > mostBins {
+			of = fmt.Sprintf("each of %d stretches of the run at most", mostBins)
 		}
-		s.draw("", c, caption)
+		caption := "The median of " + of + ", in a band that holds nine tenths of the values, or all if they are few."
+		if len(b.a.Conditions) > 1 {
+			caption += " As conditions may be mixed, each duration is shown as its distance from the median of its condition."
+		}
+		s.draw("", c, caption, "")
 	}
 	t := &table{Caption: "Drift: how much later a stage comes at the end of the run than at its beginning (Theil-Sen line)",
-		Head: []cell{text("condition"), text("stage"), digit("drift [95 % CI]"), text("")}}
+		Head: []cell{text("condition"), text("stage"), digit("drift [95 % CI]"), text("verdict")}}
+	n, drifting := 0, []string{}
 	for _, c := range b.shown {
 		for _, x := range c.Stages {
+			n++
 			verdict := "not resolved"
-			if x.Drift.LowNS > 0 || x.Drift.HighNS < 0 {
+			if (x.Drift.LowNS > 0 || x.Drift.HighNS < 0) && magnitude(x.Drift.NS) > int64(x.Floor) {
 				verdict = "drifts"
+				of := string(x.Stage)
+				if c.Label != "" {
+					of += " of " + c.Label
+				}
+				drifting = append(drifting, fmt.Sprintf("%s by %s", of, estimate(x.Drift, 0)))
 			}
 			t.add(text(name(c)), text(string(x.Stage)), digit(estimate(x.Drift, 0)), text(verdict))
 		}
 	}
-	s.table(t.done(b.export("summary")))
+	if n > 0 {
+		const most = 8
+		said := "No drift is resolved."
+		if len(drifting) > 0 {
+			said = fmt.Sprintf("%d of %d drift. By chance alone, about one in 20 seems to.", len(drifting), n)
+			if len(drifting) > most {
+				drifting = append(drifting[:most], fmt.Sprintf("and %d more", len(drifting)-most))
+			}
+		}
+		s.add(block{Text: said, List: drifting})
+	}
+	s.fold("Drift of all stages", func(s *section) { s.table(t.done(b.export("summary"))) })
 	return s
 }
 
 func (b *book) optical() *section {
 	s := &section{ID: "power", Title: "Optical power"}
 	if c := b.power(); c != nil {
-		s.draw("", c, chart.Title(c)+". Shaded is where the light must have gone, and where it must have been back.")
+		s.draw("", c, chart.Title(c)+". Shaded is where the light must have gone, and where it must have been back.", "port")
 	}
 	return s
 }
 
 func (b *book) nics() *section {
 	s := &section{ID: "nics", Title: "By NIC"}
+	var tables []*table
+	what := "condition"
 	for _, c := range b.shown {
-		var stages []timeline.Stage
-		for _, x := range c.Stages {
-			if slices.ContainsFunc(c.NICs, func(n analysis.NIC) bool { _, ok := n.Stages[x.Stage]; return ok }) {
-				stages = append(stages, x.Stage)
-			}
+		if t := b.nicTable(c); t != nil {
+			tables = append(tables, t)
 		}
-		t := &table{Caption: name(c) + ": medians since the command", Head: []cell{text("NIC")}}
-		for _, stage := range stages {
-			t.Head = append(t.Head, digit(string(stage)))
-		}
-		t.Head = append(t.Head, digit("link kept"))
-		nics := slices.Clone(c.NICs)
-		slices.SortStableFunc(nics, func(x, y analysis.NIC) int { return natural(x.Name, y.Name) })
-		for _, n := range nics {
-			row := []cell{text(n.Name)}
-			for _, stage := range stages {
-				x, ok := n.Stages[stage]
-				switch {
-				case !ok:
-					row = append(row, digit("–"))
-				case x.Missing > 0:
-					row = append(row, digit(fmt.Sprintf("%s (%d of %d)", value(x.Median, x.Resolution), x.Count, x.Count+x.Missing)))
-				default:
-					row = append(row, digit(value(x.Median, x.Resolution)))
-				}
-			}
-			t.add(append(row, count(c.Held[n.Name]))...)
-		}
-		s.table(t.done(b.export("durations")))
 	}
+	if len(tables) > 0 && len(tables[0].Rows) <= mostOpen {
+		s.table(tables[0])
+		tables, what = tables[1:], "more condition"
+	}
+	s.fold(plural(len(tables), what), func(s *section) {
+		for _, t := range tables {
+			s.table(t)
+		}
+	})
 	return s
+}
+
+func (b *book) nicTable(c analysis.Condition) *table {
+	var stages []timeline.Stage
+	for _, x := range c.Stages {
+		if slices.ContainsFunc(c.NICs, func(n analysis.NIC) bool { _, ok := n.Stages[x.Stage]; return ok }) {
+			stages = append(stages, x.Stage)
+		}
+	}
+	t := &table{Caption: name(c) + ": medians since the command", Head: []cell{text("NIC")}}
+	for _, stage := range stages {
+		t.Head = append(t.Head, digit(string(stage)))
+	}
+	t.Head = append(t.Head, digit("link kept"))
+	nics := slices.Clone(c.NICs)
+	slices.SortStableFunc(nics, func(x, y analysis.NIC) int { return natural(x.Name, y.Name) })
+	for _, n := range nics {
+		row := []cell{text(n.Name)}
+		for _, stage := range stages {
+			x, ok := n.Stages[stage]
+			switch {
+			case n.Unseen[stage] > 0:
+				row = append(row, digit(fmt.Sprintf("never, of %d", n.Unseen[stage])))
+			case !ok:
+				row = append(row, digit("–"))
+			case x.Missing > 0:
+				row = append(row, digit(fmt.Sprintf("%s (%d of %d)", value(x.Median, x.Resolution), x.Count, x.Count+x.Missing)))
+			default:
+				row = append(row, digit(value(x.Median, x.Resolution)))
+			}
+		}
+		t.add(append(row, count(c.Held[n.Name]))...)
+	}
+	return t.done(b.export("durations"))
 }
 
 func (b *book) differences() *section {
 	s := &section{ID: "differences", Title: "Differences between conditions"}
-	t := &table{Caption: "How much later the median of a stage comes than in the first condition",
-		Head: []cell{text("condition"), text("stage"), digit("later by [95 % CI]"), text("")}}
-	if len(b.a.Conditions) > 0 {
-		t.Caption += " (" + name(b.a.Conditions[0]) + ")"
-	}
-	for _, d := range b.a.Differences {
-		verdict := "not resolved"
-		if d.Resolved {
-			verdict = "resolved"
+	head := func(what string) *table {
+		t := &table{Caption: what, Head: []cell{text("condition"), text("stage"), digit("later by [95 % CI]")}}
+		if len(b.a.Conditions) > 0 {
+			t.Caption += " (" + name(b.a.Conditions[0]) + ")"
 		}
-		t.add(text(b.conditionName(d.Condition)), text(string(d.Stage)), digit(estimate(d.Median, 0)), text(verdict))
+		return t
 	}
-	s.table(t.done(b.export("summary")))
-	if len(s.Blocks) > 0 {
-		s.add(block{Text: "A difference is resolved if its bounds leave 0 out and it is above what the set-up can resolve in both conditions."})
+	yes, no := head("How much later the median of a stage comes than in the first condition"), head("Not told from the first condition")
+	for _, d := range b.a.Differences {
+		t := no
+		if d.Resolved {
+			t = yes
+		}
+		t.add(text(b.conditionName(d.Condition)), text(string(d.Stage)), digit(estimate(d.Median, 0)))
 	}
+	if len(b.a.Differences) == 0 {
+		return nil
+	}
+	s.table(yes.done(b.export("summary")))
+	s.add(block{Text: fmt.Sprintf("%d of %d differences are resolved: their bounds leave 0 out, and they are above what the set-up can resolve in either condition.",
+		len(yes.Rows)+yes.left, len(b.a.Differences))})
+	s.fold(fmt.Sprintf("%d not resolved", len(no.Rows)+no.left), func(s *section) { s.table(no.done(b.export("summary"))) })
 	return s
 }
 
 func (b *book) background() *section {
 	s := &section{ID: "background", Title: "Null toggles"}
+	if len(b.a.Background) == 0 {
+		return nil
+	}
 	t := &table{Caption: "What was seen when nothing was changed",
 		Head: []cell{text("stage"), digit("null toggles"), digit("with a mark"), digit("probability in one window [95 %]"), digit("window")}}
+	var seen []string
 	for _, x := range b.a.Background {
+		if x.Marked > 0 {
+			seen = append(seen, fmt.Sprintf("%s in %d of them", x.Stage, x.Marked))
+		}
 		t.add(text(string(x.Stage)), count(x.Nulls), count(x.Marked), digit(percent(x.Low)+" to "+percent(x.High)), digit(exact(x.Window)))
 	}
-	s.table(t.done(b.export("marks")))
-	t = &table{Caption: "How many of the durations nobody may have caused, going by the null toggles",
-		Head: []cell{text("condition"), text("stage"), digit("durations"), digit("expected"), digit("at most")}}
-	for _, c := range b.shown {
-		for _, x := range c.Stages {
-			if x.Spurious != nil {
-				t.add(text(name(c)), text(string(x.Stage)), count(x.Count), digit(decimal(x.Spurious.Expected, 1)), digit(decimal(x.Spurious.High, 1)))
+	first := b.a.Background[0]
+	said := fmt.Sprintf("In %s nothing was changed and all was watched for %s: ", plural(first.Nulls, "null toggle"), exact(first.Window))
+	if len(seen) == 0 {
+		said += "no mark was seen."
+	} else {
+		said += strings.Join(seen, ", ") + "."
+	}
+	s.add(block{Text: said})
+	s.fold("How often marks come by themselves", func(s *section) {
+		s.table(t.done(b.export("marks")))
+		t := &table{Caption: "How many of the durations nobody may have caused, going by the null toggles",
+			Head: []cell{text("condition"), text("stage"), digit("durations"), digit("expected"), digit("at most")}}
+		for _, c := range b.shown {
+			for _, x := range c.Stages {
+				if x.Spurious != nil {
+					t.add(text(name(c)), text(string(x.Stage)), count(x.Count), digit(decimal(x.Spurious.Expected, 1)), digit(decimal(x.Spurious.High, 1)))
+				}
 			}
 		}
-	}
-	s.table(t.done(b.export("marks")))
+		s.table(t.done(b.export("marks")))
+	})
 	return s
 }
 
@@ -480,7 +622,8 @@ func (b *book) accuracy() *section {
 	}
 	s.table(t.done(b.export("truth")))
 	if len(s.Blocks) > 0 {
-		s.add(block{Text: "The error is the distance between the middle of a mark and the truth. Unmatched are marks without a truth, and truths without a mark."})
+		s.add(block{Text: "The error is the distance between the middle of a mark and the truth. Unmatched are marks without a truth, and truths without a mark. " +
+			"Of the command and its acknowledgement the truth is when the switch received the one and sent the other, so their error is the way between."})
 	}
 	return s
 }
@@ -489,26 +632,32 @@ func (b *book) accuracy() *section {
 func (b *book) missing() *section {
 	s := &section{ID: "missing", Title: "What is missing, and what went wrong"}
 	r := b.r
-	unresolved := &table{Caption: "What no mark could be made of", Head: []cell{text("reconfiguration"), text("what, and why")}}
+	lost := newGroups()
 	for _, rec := range r.Reconfigurations {
 		for _, u := range rec.Unresolved {
-			unresolved.add(text(fmt.Sprint(rec.Number)), text(u))
+			subject, what, ok := strings.Cut(u, ": ")
+			if !ok {
+				subject, what = "", u
+			}
+			lost.add(what, subject, rec.Number, "")
 		}
 	}
+	unresolved := lost.table("What no mark could be made of")
 	held := map[string]int{}
 	for _, rec := range r.Reconfigurations {
 		for _, nic := range rec.Held {
 			held[nic]++
 		}
 	}
-	notes := &table{Caption: "Notes of the monitors", Head: []cell{text("reconfiguration"), text("kind"), text("of"), text("what")}}
+	told := newGroups()
 	for i, n := range r.Notes {
-		of := ""
-		if i < len(r.NoteOf) && r.NoteOf[i] > 0 {
-			of = fmt.Sprint(r.NoteOf[i])
+		of := 0
+		if i < len(r.NoteOf) {
+			of = r.NoteOf[i]
 		}
-		notes.add(text(of), text(strings.TrimSpace(string(n.Kind)+" "+n.Event)), text(cmp.Or(n.Subject, n.Host)), text(n.Text))
+		told.add(strings.TrimSpace(string(n.Kind)+" "+n.Event), cmp.Or(n.Subject, n.Host), of, n.Text)
 	}
+	notes := told.table("Notes of the monitors")
 	events := &table{Caption: "Events", Head: []cell{text("when"), text("what"), digit("session"), digit("point"), text("text")}}
 	for _, s := range r.Sessions {
 		if s.Number > 1 {
@@ -529,7 +678,7 @@ func (b *book) missing() *section {
 	for _, c := range b.a.Conflicts {
 		wrong.add(text(fmt.Sprint(c.First.Reconfiguration)), text(sentence(c.Error())))
 	}
-	for _, t := range []*table{events, unresolved, notes, wrong} {
+	for _, t := range []*table{events, unresolved, wrong, notes} {
 		s.table(t.done(directory))
 	}
 	var list []string

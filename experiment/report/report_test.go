@@ -93,6 +93,7 @@ func check(t testing.TB, page string) {
 
 func TestHTML(t *testing.T) {
 	r := analysistest.Synthetic(40, 4, 1)
+	r.Meta.File = "/home/lab/synthetic.yaml"
 	page := write(t, r, analysis.Of(r), Options{Paper: &Paper{
 		Title: "Opus, figure 9c", Source: "Somebody, 2025",
 		Rows:   []PaperRow{{"median", "6 s", "5.9 s", "-1.7 %", "modelled"}},
@@ -277,7 +278,7 @@ func TestBlocks(t *testing.T) {
 		names["rail0/"+string(rune('a'+i/26))+string(rune('a'+i%26))] = true
 	}
 	b := blocks(names)
-	if b.size != 3 || len(b.labels) != 44 || b.labels[0] != "rail0/aa to rail0/ac" || b.of["rail0/ez"] != 43 {
+	if b.size != 2 || len(b.labels) != 65 || b.labels[0] != "rail0/aa to rail0/ab" || b.of["rail0/ez"] != 64 {
 		t.Errorf("blocks of %d: %q", b.size, b.labels)
 	}
 }
@@ -352,4 +353,85 @@ type counter int
 func (c *counter) Write(p []byte) (int, error) {
 	*c += counter(len(p))
 	return len(p), nil
+}
+
+// A null toggle is acknowledged, too, but at once: it must not look like a quick change.
+func TestSeriesLeavesOutNullToggles(t *testing.T) {
+	r := analysistest.Synthetic(40, 4, 1)
+	nulls := 0
+	for _, rec := range r.Reconfigurations {
+		if !rec.Null {
+			continue
+		}
+		nulls++
+		for i, stage := range []timeline.Stage{timeline.Command, timeline.Ack} {
+			r.Marks = append(r.Marks, timeline.Mark{Stage: stage, Subject: "rail0", Host: "labhost", Source: "driver",
+				Interval: timeline.Point(rec.MonoNS + int64(i)), Reconfiguration: rec.Number})
+		}
+	}
+	slices.SortStableFunc(r.Marks, func(a, b timeline.Mark) int { return a.Reconfiguration - b.Reconfiguration })
+	if nulls == 0 {
+		t.Fatal("the run has no null toggles")
+	}
+	for _, l := range newBook(r, analysis.Of(r)).series().(chart.Series).Lines {
+		for _, bin := range l.Bins {
+			if l.Label == string(timeline.Ack) && bin.Low < -int64(100*time.Millisecond) {
+				t.Errorf("at %v an acknowledgement came %v before the median", bin.From, time.Duration(-bin.Low))
+			}
+		}
+	}
+}
+
+func TestVerdictSaysWhatItTakes(t *testing.T) {
+	r := analysistest.Synthetic(8, 4, 1)
+	limit := plan.Limit{Text: "carrier_p99 < 9s", Statistic: plan.Statistic{Stage: timeline.CarrierUp, Of: plan.P99}}
+	r.File.Limits = []plan.Limit{limit, {Text: "light_p50 < 1s where color=blue"}}
+	a := analysis.Of(r)
+	a.Verdict = analysis.Undecided
+	a.Verdicts = []analysis.Verdict{{Limit: limit, Condition: a.Conditions[0].Number, Judgement: analysis.Undecided, Value: 3e9, Low: 2e9, High: 4e9, Known: true, Need: 299}}
+	page := write(t, r, a, Options{})
+	for _, want := range []string{"Verdict: undecided", "undecided: takes 299 values to tell", "light_p50 &lt; 1s where color=blue", "none that is done"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+}
+
+// What one reads first is a few figures; the others are folded away.
+func TestDetailsAreFolded(t *testing.T) {
+	r := analysistest.Synthetic(200, 8, 1)
+	page := write(t, r, analysis.Of(r), Options{})
+	open, deep := 0, 0
+	for _, tag := range regexp.MustCompile(`<(/?details|figure)>`).FindAllString(page, -1) {
+		switch {
+		case tag == "<details>":
+			deep++
+		case tag == "</details>":
+			deep--
+		case deep == 0:
+			open++
+		}
+	}
+	if total := strings.Count(page, "<figure>"); open > 10 || open == total {
+		t.Errorf("%d of %d figures are not folded away", open, total)
+	}
+}
+
+func TestGroups(t *testing.T) {
+	g := newGroups()
+	for i := range 10 {
+		g.add("gap", []string{"gpu1", "gpu2"}[i%2], i, "no sweep for 100 ms")
+	}
+	g.add("outage", "", 3, "")
+	got := g.table("Notes").Rows
+	want := [][]string{{"gap", "10", "gpu1, gpu2", "1, 2, 3, 4, 5, 6, …", "no sweep for 100 ms"}, {"outage", "1", "", "3", ""}}
+	for i := range want {
+		var texts []string
+		for _, c := range got[i] {
+			texts = append(texts, c.Text)
+		}
+		if !slices.Equal(texts, want[i]) {
+			t.Errorf("row %d is %q, want %q", i, texts, want[i])
+		}
+	}
 }

@@ -15,7 +15,7 @@ func (b *book) series() chart.Chart {
 	place := b.inOrder()
 	d := chart.Series{
 		Frame:  chart.Frame{Title: "Over the run"},
-		XTitle: "reconfigurations, in the order in which they were done",
+		XTitle: "reconfigurations, in the order they were done",
 		YTitle: "since the command",
 		Events: b.incidents(),
 	}
@@ -35,21 +35,27 @@ func (b *book) series() chart.Chart {
 	}
 	width := max(1, (len(place)+mostBins-1)/mostBins)
 	values := map[timeline.Stage][][]int64{}
-	for _, x := range b.since() {
-		at, ok := place[x.Reconfiguration]
-		if !ok || x.Latest >= timeline.Never || !slices.Contains(b.stageList, x.Stage) {
-			continue
+	for _, rec := range b.r.Reconfigurations {
+		if rec.Null {
+			continue // what is seen there belongs to no condition
 		}
-		v := x.Mid()
-		if several {
-			v -= medians[key{b.reconfiguration(x.Reconfiguration).Condition, x.Stage}]
+		marks, _ := b.marksOf(rec.Number)
+		for _, x := range timeline.Durations(marks) {
+			if x.Latest >= timeline.Never || !slices.Contains(b.stageList, x.Stage) {
+				continue
+			}
+			v := x.Mid()
+			if several {
+				v -= medians[key{rec.Condition, x.Stage}]
+			}
+			bins := values[x.Stage]
+			if bins == nil {
+				bins = make([][]int64, (len(place)+width-1)/width)
+				values[x.Stage] = bins
+			}
+			at := place[rec.Number] / width
+			bins[at] = append(bins[at], v)
 		}
-		bins := values[x.Stage]
-		if bins == nil {
-			bins = make([][]int64, (len(place)+width-1)/width)
-			values[x.Stage] = bins
-		}
-		bins[at/width] = append(bins[at/width], v)
 	}
 	for _, stage := range b.stageList {
 		l := chart.SeriesLine{Label: string(stage), Tone: chart.StageTone(stage)}
@@ -60,7 +66,7 @@ func (b *book) series() chart.Chart {
 			slices.Sort(v)
 			l.Bins = append(l.Bins, chart.Bin{
 				From: float64(i*width) + 0.5, To: float64(min((i+1)*width, len(place))) + 0.5,
-				Min: v[0], Median: v[len(v)/2], Max: v[len(v)-1],
+				Low: v[(len(v)-1)/20], Median: timeline.Between(v[(len(v)-1)/2], v[len(v)/2]).Mid(), High: v[len(v)-1-(len(v)-1)/20],
 			})
 		}
 		if len(l.Bins) > 0 {

@@ -117,32 +117,45 @@ type single struct {
 	found   bool // the command
 	marks   []timeline.Mark
 	missing []timeline.Expectation
+	order   []timeline.Stage // of the medians of its condition
 }
 
-// singles collects what is drawn of the exhibits, in one pass over the marks.
+// singles collects what is drawn of the exhibits.
 func (b *book) singles(exhibits []exhibit) []*single {
 	all := make([]*single, len(exhibits))
-	of := make(map[int]*single, len(exhibits))
 	for i, e := range exhibits {
-		all[i] = &single{exhibit: e}
-		of[e.number] = all[i]
-	}
-	for _, m := range b.r.Marks {
-		s := of[m.Reconfiguration]
-		switch {
-		case s == nil:
-		case m.Stage != timeline.Command:
-			s.marks = append(s.marks, m)
-		case !s.found || m.Earliest < s.command.Earliest:
-			s.command, s.found = m.Interval, true
+		s := &single{exhibit: e, order: b.order(e.number)}
+		all[i] = s
+		marks, expected := b.marksOf(e.number)
+		for _, m := range marks {
+			switch {
+			case m.Stage != timeline.Command:
+				s.marks = append(s.marks, m)
+			case !s.found || m.Earliest < s.command.Earliest:
+				s.command, s.found = m.Interval, true
+			}
 		}
-	}
-	for _, e := range b.r.Expected {
-		if s := of[e.Reconfiguration]; s != nil && !s.saw(e) {
-			s.missing = append(s.missing, e)
+		for _, e := range expected {
+			if !s.saw(e) {
+				s.missing = append(s.missing, e)
+			}
 		}
 	}
 	return all
+}
+
+// order is that of the stages in the statistics of a reconfiguration's condition, so that all
+// its waterfalls have the same.
+func (b *book) order(number int) []timeline.Stage {
+	var order []timeline.Stage
+	for _, c := range b.a.Conditions {
+		if rec := b.reconfiguration(number); rec != nil && rec.Condition == c.Number {
+			for _, s := range c.Stages {
+				order = append(order, s.Stage)
+			}
+		}
+	}
+	return order
 }
 
 func (s *single) saw(e timeline.Expectation) bool {
@@ -178,8 +191,8 @@ func (s *single) chart(patience time.Duration) chart.Chart {
 		groups = append(groups, group{stage, marks})
 	}
 	slices.SortFunc(groups, func(a, b group) int {
-		last := func(g group) int64 { return g.marks[len(g.marks)-1].Mid() }
-		return cmp.Or(cmp.Compare(last(a), last(b)), cmp.Compare(chart.StageTone(a.stage), chart.StageTone(b.stage)))
+		return cmp.Or(cmp.Compare(slices.Index(s.order, a.stage), slices.Index(s.order, b.stage)),
+			cmp.Compare(chart.StageTone(a.stage), chart.StageTone(b.stage)))
 	})
 	var before int64 // when the last of the stage before was there
 	for _, g := range groups {
@@ -201,7 +214,7 @@ func (s *single) chart(patience time.Duration) chart.Chart {
 				At: m.Interval, Note: interval(m.Interval),
 			})
 		}
-		before = g.marks[len(g.marks)-1].Mid()
+		before = max(before, g.marks[len(g.marks)-1].Mid())
 	}
 	const mostMissing = 6
 	for i, e := range s.missing {

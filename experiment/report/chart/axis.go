@@ -10,6 +10,7 @@ type Axis struct {
 	Title string // "switching time"
 	Kind  Kind
 	Log   bool // for numbers above 0; others are then drawn at the lower end
+	Whole bool // no ticks between whole numbers
 }
 
 // Kind is what a number is.
@@ -139,7 +140,11 @@ func (s scale) ticks(room float64) []tick {
 	if s.hi-s.lo <= 1e-12*max(math.Abs(s.lo), math.Abs(s.hi)) {
 		return nil // floating point has nothing in between
 	}
-	step, exponent := niceStep((s.hi - s.lo) / s.unit / math.Abs(s.to-s.from) * room)
+	least := (s.hi - s.lo) / s.unit / math.Abs(s.to-s.from) * room
+	if s.Whole {
+		least = max(least, 1)
+	}
+	step, exponent := niceStep(least)
 	decimals := max(0, -exponent)
 	var ticks []tick
 	first := math.Ceil(s.lo/s.unit/step - 1e-9)

@@ -12,6 +12,7 @@ type Box struct {
 	Label                     string
 	Tone                      Tone
 	Low, Q1, Median, Q3, High int64
+	Least, Most               int64 // of all; both 0 if they are not known
 	Outliers                  []int64
 	Note                      string // beside the row: "n 30"
 }
@@ -23,6 +24,11 @@ func (b Boxes) draw(c *canvas) {
 	extent := empty
 	for _, r := range b.Rows {
 		extent.add(float64(r.Low), float64(r.Q1), float64(r.Q3), float64(r.High))
+		least, most := r.ends()
+		if least > 0 || r.Low <= 0 { // the least of all takes no logarithmic axis away
+			extent.add(float64(least))
+		}
+		extent.add(float64(most))
 		for _, o := range r.Outliers {
 			extent.add(float64(o))
 		}
@@ -64,8 +70,20 @@ func (b Boxes) draw(c *canvas) {
 // begins reports whether row i is the first of its group.
 func (b Boxes) begins(i int) bool { return i == 0 || b.Rows[i].Group != b.Rows[i-1].Group }
 
+// ends are the least and the most, which are not inside of the whiskers.
+func (r Box) ends() (least, most int64) {
+	if r.Least == 0 && r.Most == 0 {
+		return r.Low, r.High
+	}
+	return min(r.Least, r.Low), max(r.Most, r.High)
+}
+
 func (r Box) draw(c *canvas, x scale, y float64) {
 	at := func(ns int64) float64 { return x.at(float64(ns)) }
+	if least, most := r.ends(); least < r.Low || most > r.High {
+		c.line(at(least), y, at(r.Low), y, "lead")
+		c.line(at(r.High), y, at(most), y, "lead")
+	}
 	c.line(at(r.Low), y, at(r.Q1), y, "whisker")
 	c.line(at(r.Q3), y, at(r.High), y, "whisker")
 	c.line(at(r.Low), y-4, at(r.Low), y+4, "whisker")

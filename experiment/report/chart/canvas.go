@@ -11,7 +11,7 @@ import (
 
 // Widths of drawings, in pixels: a column of text, and the screen of a telephone.
 const (
-	wide   = 720.0
+	wide   = 832.0
 	narrow = 344.0
 )
 

@@ -6,8 +6,9 @@ import (
 	"github.com/ocslab/ocslab/timeline"
 )
 
-// CDF shows which part of all durations was not above a time. As durations are intervals, a
-// curve is a band: its lower edge is what certainly was, its upper what may have been.
+// CDF shows which part of all durations was not above a time. Of durations that are intervals
+// it is known for some stretches only by how much the curve rises there, and not where: such a
+// stretch is a box.
 type CDF struct {
 	Frame
 	Curves []Curve
@@ -51,7 +52,10 @@ func (d CDF) draw(c *canvas) {
 			c.line(x, y, x+22, y, t.class()+" curve "+t.dash())
 		})
 	}
-	height := 210.0
+	c.y += 15
+	c.text(0, c.y, "start", "soft", textSize, "part of all durations (%)", c.w)
+	c.y += 6
+	height := 190.0
 	top, bottom := c.y+6, c.y+6+height
 	y := newScale(Axis{Kind: Portion}, span{0, 1}, bottom, top)
 	left := y.gutter(36)
@@ -77,6 +81,9 @@ func (curve Curve) draw(c *canvas, x, y scale) {
 	back := make([]string, 0, 2*len(steps))
 	back = append(back, "H"+num(x.from))
 	for _, s := range steps {
+		if s.never && s.from >= x.to {
+			break // it may come any time later than is drawn
+		}
 		mass += s.Mass
 		upper.WriteString("H" + num(s.from) + "V" + num(y.at(mass)))
 		if s.never {

@@ -46,7 +46,7 @@ func samples() map[string]Chart {
 			{"firmware=quick", SeriesTone(0), steps(200)}, {"firmware=slow", SeriesTone(1), steps(230)},
 		}},
 		"box": Boxes{Frame: Frame{Title: "Quartiles"}, Rows: []Box{
-			{Group: "light", Label: "quick", Tone: light, Low: 190 * ms, Q1: 200 * ms, Median: 203 * ms, Q3: 206 * ms, High: 215 * ms, Outliers: []int64{260 * ms}, Note: "n 30"},
+			{Group: "light", Label: "quick", Tone: light, Low: 190 * ms, Q1: 200 * ms, Median: 203 * ms, Q3: 206 * ms, High: 215 * ms, Least: 185 * ms, Most: 260 * ms, Outliers: []int64{260 * ms}, Note: "n 30"},
 			{Group: "carrier-up", Label: "quick", Tone: carrier, Low: 3000 * ms, Q1: 3080 * ms, Median: 3100 * ms, Q3: 3120 * ms, High: 3200 * ms, Note: "n 30"},
 		}},
 		"heatmap": Heatmap{Frame: Frame{Title: "Pairs"}, Rows: []string{"a", "b"}, Columns: []string{"a", "b", "c"}, RowTitle: "from", ColTitle: "to",
@@ -162,7 +162,7 @@ func TestAnythingCanBeDrawn(t *testing.T) {
 		return SeriesTone(rapid.IntRange(-1, 100).Draw(t, "series"))
 	})
 	axis := rapid.Custom(func(t *rapid.T) Axis {
-		return Axis{text.Draw(t, "title"), Kind(rapid.IntRange(0, 2).Draw(t, "kind")), rapid.Bool().Draw(t, "log")}
+		return Axis{text.Draw(t, "title"), Kind(rapid.IntRange(0, 2).Draw(t, "kind")), rapid.Bool().Draw(t, "log"), rapid.Bool().Draw(t, "whole")}
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		f := Frame{text.Draw(t, "title"), text.Draw(t, "about")}
@@ -187,7 +187,7 @@ func TestAnythingCanBeDrawn(t *testing.T) {
 				}
 			}
 			d.Curves = append(d.Curves, Curve{label, tn, dist})
-			b.Rows = append(b.Rows, Box{label, label, tn, at.Earliest, at.Earliest, at.Mid(), at.Latest, at.Latest, []int64{ns.Draw(t, "out")}, label})
+			b.Rows = append(b.Rows, Box{label, label, tn, at.Earliest, at.Earliest, at.Mid(), at.Latest, at.Latest, ns.Draw(t, "least"), ns.Draw(t, "most"), []int64{ns.Draw(t, "out")}, label})
 			v := numbers().Draw(t, "v")
 			h.Rows, h.Columns, h.Cells = append(h.Rows, label), append(h.Columns, label), append(h.Cells, []float64{v})
 			s.Lines = append(s.Lines, SeriesLine{label, tn, []Bin{{v, numbers().Draw(t, "x"), at.Earliest, at.Mid(), at.Latest}, {0, 1, 0, 1, 2}}})
@@ -388,4 +388,29 @@ func luminance(t *testing.T, colour string) float64 {
 		return math.Pow((c+0.055)/1.055, 2.4)
 	}
 	return 0.2126*part(n>>16) + 0.7152*part(n>>8) + 0.0722*part(n)
+}
+
+// Of what never came, a curve shows only that it is missing.
+func TestCDFEndsBelowWhatNeverCame(t *testing.T) {
+	d := CDF{Curves: []Curve{{Distribution: timeline.Distribution{Steps: []timeline.Step{
+		{Interval: timeline.Between(10*ms, 20*ms), Mass: 0.75},
+		{Interval: timeline.Between(30_000*ms, timeline.Never), Mass: 0.25},
+	}}}}}
+	c := newCanvas(wide)
+	d.draw(c)
+	curve := regexp.MustCompile(`<path d="([^"]*)" class="[^"]* curve`).FindStringSubmatch(c.b.String())
+	if curve == nil {
+		t.Fatal("there is no curve")
+	}
+	if got, want := strings.Count(curve[1], "V"), 2; got != want { // up at one end of the box, and at the other
+		t.Errorf("the curve has %d steps, want %d: %s", got, want, curve[1])
+	}
+}
+
+func TestWholeTicks(t *testing.T) {
+	for _, tick := range newScale(Axis{Kind: Number, Whole: true}, span{1, 4}, 0, 800).ticks(40) {
+		if strings.Contains(tick.label, ".") {
+			t.Errorf("an axis of whole numbers has a tick at %s", tick.label)
+		}
+	}
 }

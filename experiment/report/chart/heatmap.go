@@ -122,7 +122,7 @@ func (h Heatmap) row(c *canvas, i int, extent span, unit, left, y, size, height 
 			if heat(v, extent) >= heatColours/2 {
 				class = "hd"
 			}
-			c.text(x+size/2-0.5, y+height/2+3.5, "middle", class, tickSize, digits(v/unit, 3), size)
+			c.text(x+size/2-0.5, y+height/2+3.5, "middle", class, tickSize, digits(v/unit, extent.digits()), size)
 		}
 		k += n
 	}
@@ -139,12 +139,20 @@ func heat(v float64, extent span) int {
 	return min(int((v-extent.lo)/(extent.hi-extent.lo)*heatColours), heatColours-1)
 }
 
+// digits is how many tell the colours of a map apart, as far as there is room.
+func (s span) digits() int {
+	if s.hi-s.lo < 0.02*s.hi {
+		return 4
+	}
+	return 3
+}
+
 // key says which colour is which time.
 func (h Heatmap) key(c *canvas, extent span, unit float64, name string) {
 	const swatch, height = 26.0, 12.0
 	x := 0.0
 	c.y += 12
-	label := digits(extent.lo/unit, 3)
+	label := digits(extent.lo/unit, extent.digits())
 	c.text(x, c.y, "start", "tick", tickSize, label, 80)
 	x += textWidth(label, tickSize) + 6
 	from, to := 0, heatColours
@@ -157,7 +165,7 @@ func (h Heatmap) key(c *canvas, extent span, unit float64, name string) {
 	}
 	label = name
 	if extent.lo < extent.hi {
-		label = digits(extent.hi/unit, 3) + " " + name
+		label = digits(extent.hi/unit, extent.digits()) + " " + name
 	}
 	x += 6
 	c.text(x, c.y, "start", "tick", tickSize, label, 90)

@@ -75,8 +75,19 @@ func (l Lines) draw(c *canvas) {
 	if l.Y.Kind == Time && !l.Y.Log && ys.lo > 0 && ys.lo < ys.hi {
 		ys.lo = 0
 	}
-	if len(labels) > 1 {
+	if len(labels) == 1 {
+		labels = nil
+	}
+	curves := len(labels)
+	for _, v := range l.Levels {
+		labels = append(labels, v.Label)
+	}
+	if len(labels) > 0 {
 		c.legend(labels, func(i int, x, y float64) {
+			if i >= curves {
+				c.line(x, y, x+22, y, levelClass(i-curves))
+				return
+			}
 			curve := l.Curves[i]
 			if !curve.Loose {
 				c.line(x, y, x+22, y, curve.Tone.class()+" curve "+curve.Tone.dash())
@@ -105,25 +116,17 @@ func (l Lines) draw(c *canvas) {
 	y.beside(c, left, c.w-10, 30)
 	c.y = bottom
 	x.below(c, top)
-	for _, v := range l.Levels {
+	for i, v := range l.Levels {
 		if finite(v.Y) {
-			c.line(left, y.at(v.Y), c.w-10, y.at(v.Y), "level")
+			c.line(left, y.at(v.Y), c.w-10, y.at(v.Y), levelClass(i))
 		}
 	}
 	for _, curve := range l.Curves {
 		l.curve(c, curve, x, y)
 	}
-	for _, v := range l.Levels {
-		if !finite(v.Y) {
-			continue
-		}
-		at := y.at(v.Y) + 13 // below its line, or above where the plot ends
-		if at > bottom-2 {
-			at -= 18
-		}
-		c.text(c.w-12, at, "end", "tick", tickSize, v.Label, c.w-left)
-	}
 }
+
+func levelClass(i int) string { return "level " + [...]string{"d1", "d2", "d3"}[i%3] }
 
 func (p Point) bounded() bool {
 	return (p.Low != 0 || p.High != 0) && finite(p.Low) && finite(p.High)

@@ -10,8 +10,8 @@ type rows struct {
 }
 
 const (
-	mostLabel = 275.0 // pixels
-	mostNote  = 190.0
+	mostLabel = 320.0 // pixels
+	mostNote  = 215.0
 )
 
 // rows finds the places for n rows. Sub is a second line below a label, "" if it has none; nil

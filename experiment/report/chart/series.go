@@ -16,8 +16,8 @@ type Series struct {
 	Events []Event
 }
 
-// SeriesLine is one thing that is followed: for each bin the median, as a line, and the
-// range, as a band.
+// SeriesLine is one thing that is followed: for each bin the median, as a line, and a band
+// around it.
 type SeriesLine struct {
 	Label string
 	Tone  Tone
@@ -26,8 +26,8 @@ type SeriesLine struct {
 
 // Bin is what was seen from one place to another of the axis.
 type Bin struct {
-	From, To         float64
-	Min, Median, Max int64 // ns
+	From, To          float64
+	Low, Median, High int64 // ns
 }
 
 // Event is a vertical line.
@@ -40,7 +40,7 @@ type Event struct {
 const mostEvents = 100
 
 func (s Series) draw(c *canvas) {
-	const height, gap = 74.0, 26.0
+	const height, gap, room = 78.0, 26.0, 18.0
 	extent := empty
 	for _, l := range s.Lines {
 		for _, b := range l.Bins {
@@ -58,13 +58,13 @@ func (s Series) draw(c *canvas) {
 	for i, l := range s.Lines {
 		values := empty
 		for _, b := range l.Bins {
-			values.add(float64(b.Min), float64(b.Max))
+			values.add(float64(b.Low), float64(b.High))
 		}
 		y := newScale(Axis{}, values, height, 0)
 		scales[i] = y
-		left = max(left, y.gutter(24))
+		left = max(left, y.gutter(room))
 	}
-	x := newScale(Axis{Title: s.XTitle, Kind: Number}, extent, left, c.w-8)
+	x := newScale(Axis{Title: s.XTitle, Kind: Number, Whole: true}, extent, left, c.w-8)
 	if extent.lo <= extent.hi {
 		x.lo, x.hi = extent.lo, max(extent.hi, extent.lo+1)
 	}
@@ -73,12 +73,15 @@ func (s Series) draw(c *canvas) {
 		c.y += gap - 8
 		l.Tone.marker(c, 6, c.y-4.5)
 		c.text(18, c.y, "start", "part", textSize, l.Label, c.w/2)
-		title := s.YTitle + " (" + scales[i].unitName + ")"
-		c.text(c.w-8, c.y, "end", "tick", tickSize, strings.TrimSpace(title), c.w/2)
+		title := "(" + scales[i].unitName + ")"
+		if !c.slim() {
+			title = strings.TrimSpace(s.YTitle + " " + title)
+		}
+		c.text(c.w-8, c.y, "end", "tick", tickSize, title, c.w/2)
 		c.y += 8
 		y := scales[i]
 		y.from, y.to = c.y+height, c.y
-		y.beside(c, left, c.w-8, 24)
+		y.beside(c, left, c.w-8, room)
 		l.draw(c, x, y)
 		c.y += height
 		c.line(left, c.y, c.w-8, c.y, "axis")
@@ -130,18 +133,18 @@ func (l SeriesLine) draw(c *canvas, x, y scale) {
 		if i == 0 {
 			command = "M"
 		}
-		band.WriteString(command + num(middle) + " " + num(y.at(float64(b.Max))))
+		band.WriteString(command + num(middle) + " " + num(y.at(float64(b.High))))
 		line.WriteString(command + num(middle) + " " + num(y.at(float64(b.Median))))
 	}
 	for i := len(l.Bins) - 1; i >= 0; i-- {
 		b := l.Bins[i]
-		back.WriteString("L" + num(x.at((b.From+b.To)/2)) + " " + num(y.at(float64(b.Min))))
+		back.WriteString("L" + num(x.at((b.From+b.To)/2)) + " " + num(y.at(float64(b.Low))))
 	}
 	class := l.Tone.class()
 	if len(l.Bins) == 1 {
 		b := l.Bins[0]
 		middle := x.at((b.From + b.To) / 2)
-		c.line(middle, y.at(float64(b.Min)), middle, y.at(float64(b.Max)), class+" curve")
+		c.line(middle, y.at(float64(b.Low)), middle, y.at(float64(b.High)), class+" curve")
 		l.Tone.marker(c, middle, y.at(float64(b.Median)))
 		return
 	}

@@ -163,7 +163,7 @@ var style, defs = func() (string, string) {
 .oc .lead{stroke:var(--soft);stroke-width:1;stroke-dasharray:1 4}
 .oc .event{stroke:var(--soft);stroke-width:1.2}
 .oc .whisker{stroke:var(--ink);stroke-width:1.4}
-.oc .level{stroke:var(--ink);stroke-width:1;stroke-dasharray:6 4}
+.oc .level{stroke:var(--ink);stroke-width:1}
 .oc .full{fill:var(--t)}
 .oc .pale{fill:var(--t);fill-opacity:.25}
 .oc .faintly{fill:var(--t);fill-opacity:.14}
