@@ -39,7 +39,7 @@ func autoneg(f *findings, p *report.Paper) {
 			Title: "Light to carrier, one reconfiguration after the other",
 			About: "The slowest NIC of each reconfiguration, in the order of each condition; lines across are what the paper reports.",
 		},
-		X: chart.Axis{Title: "reconfiguration of the condition", Kind: chart.Number},
+		X: chart.Axis{Title: "reconfiguration of the condition", Kind: chart.Number, Whole: true},
 		Y: chart.Axis{Title: "light to carrier", Kind: chart.Time},
 		Levels: []chart.Level{
 			{Y: 6e9, Label: "paper: 6 s, auto-negotiation on"},

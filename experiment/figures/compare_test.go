@@ -179,7 +179,7 @@ func TestOpus9d(t *testing.T) {
 	p := r.compare(t, "opus-9d")
 	check(t, p.Rows, []want{
 		{"auto-negotiation on: command to light", "200 to 300 ms", "250.000000 ms", "within", "Set, not found"},
-		{"auto-negotiation on: light to carrier", "6 s", "6.000000000 s", "+0.00 %", "Set, not found"},
+		{"auto-negotiation on: light to carrier", "6 s", "6.000000000 s", "0 %", "Set, not found"},
 		{"auto-negotiation on: carrier to traffic", "100 to 200 ms", "150.000000 ms", "within", "RDMA"},
 		{"auto-negotiation on: share of the switch in the time to carrier", "3.2 to 4.8 %", "4.0 %", "within", "computed by us"},
 		{"auto-negotiation off: command to light", "200 to 300 ms", "400.000000 ms", "+33.3 %", ""},
@@ -199,7 +199,7 @@ func TestAutoneg(t *testing.T) {
 	r.condition(own("off", 25*time.Second), at(3300*ms))
 	p := r.compare(t, "autoneg")
 	check(t, p.Rows, []want{
-		{"auto-negotiation on, rested: light to carrier", "6 s", "6.000000000 s", "+0.00 %", "At each NIC"},
+		{"auto-negotiation on, rested: light to carrier", "6 s", "6.000000000 s", "0 %", "At each NIC"},
 		{"auto-negotiation on, rapid: light to carrier, the slowest", "up to 10 s", "9.000000000 s", "-10.0 %", "The median is"},
 		{"auto-negotiation off, rested: light to carrier", "3 s", "3.300000000 s", "+10.0 %", ""},
 		{"auto-negotiation off, rapid: light to carrier, the slowest", "up to 10 s", "not measured", "", ""},
@@ -220,7 +220,7 @@ func TestDelaySweep(t *testing.T) {
 	}
 	p := r.compare(t, "delay-sweep")
 	check(t, p.Rows, []want{
-		{"training step at 0 ms, modelled", "10.222 s", "10.222 s", "+0.00 %", "5.000000 ms to light, 52.000000 ms to traffic"},
+		{"training step at 0 ms, modelled", "10.222 s", "10.222 s", "0 %", "5.000000 ms to light, 52.000000 ms to traffic"},
 		{"training step at 50 ms, modelled", "10.320 s", "10.367 s", "+0.45 %", ""},  // 10.222 + 5 x (55 - 26) ms, over 10.3203
 		{"training step at 100 ms, modelled", "10.614 s", "10.617 s", "+0.03 %", ""}, // 10.222 + 5 x 79 ms, over 10.6142
 		{"training step at 123 ms, modelled", "not archived", "10.732 s", "", ""},    // 10.222 + 5 x 102 ms
@@ -233,7 +233,7 @@ func TestDelaySweep(t *testing.T) {
 		return m.Reconfiguration == 1 && (m.Stage == timeline.Dark || m.Stage == timeline.Light)
 	})
 	check(t, r.compare(t, "delay-sweep").Rows, []want{
-		{"training step at 0 ms, modelled", "10.222 s", "10.222 s", "+0.00 %", "5.000000 ms to the acknowledgement (no darkness was seen)"},
+		{"training step at 0 ms, modelled", "10.222 s", "10.222 s", "0 %", "5.000000 ms to the acknowledgement (no darkness was seen)"},
 	})
 	// A real switch has the switching time that it has.
 	r = record(false)
@@ -336,9 +336,9 @@ func TestDeviation(t *testing.T) {
 		low, high int64
 		want      string
 	}{
-		{exactly(1000, ""), 1000, 1000, "+0.00 %"},
+		{exactly(1000, ""), 1000, 1000, "0 %"},
 		{exactly(1000, ""), 1003, 1003, "+0.30 %"},
-		{exactly(1000, ""), 994, 1006, "+0.0 % ±0.6"},
+		{exactly(1000, ""), 994, 1006, "0 % ±0.6"},
 		{exactly(1000, ""), 950, 1070, "+1 % ±6"},
 		{exactly(1000, ""), 500, 500, "-50.0 %"},
 		{span, 100, 200, "within"},

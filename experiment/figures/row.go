@@ -72,11 +72,19 @@ func percent(low, high float64) string {
 	case most >= 0.1:
 		digits = 1
 	}
-	text := fmt.Sprintf("%+.*f %%", digits, mid)
+	text := signed(mid, digits) + " %"
 	if step := math.Pow10(-digits); half >= step/2 {
 		text += fmt.Sprintf(" ±%.*f", digits, math.Ceil(half/step)*step)
 	}
 	return text
+}
+
+// signed writes a number with its sign and so many decimals, and nothing as "0".
+func signed(x float64, decimals int) string {
+	if scale := math.Pow10(decimals); math.Round(x*scale) == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%+.*f", decimals, x)
 }
 
 // shown is a time in a unit with so many decimals, and what it is known to if they tell that.
@@ -100,9 +108,9 @@ func share(quantity string, low, high, ours float64, notes ...string) report.Pap
 	}
 	switch {
 	case ours < low:
-		r.Deviation = fmt.Sprintf("%+.1f points", 100*(ours-low))
+		r.Deviation = signed(100*(ours-low), 1) + " points"
 	case ours > high:
-		r.Deviation = fmt.Sprintf("%+.1f points", 100*(ours-high))
+		r.Deviation = signed(100*(ours-high), 1) + " points"
 	}
 	return r
 }
