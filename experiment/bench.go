@@ -200,7 +200,7 @@ func (b *Bench) comeBack(ctx context.Context, runs []*run, links *linkWait) erro
 	if links == nil || b.Until == timeline.Light {
 		linked <- nil
 	} else {
-		go func() { linked <- links.wait(ctx, b) }()
+		go func() { linked <- Guard(func() error { return links.wait(ctx, b) }) }()
 	}
 	err := each(runs, func(r *run) error {
 		defer r.meter.stop()
@@ -333,7 +333,7 @@ func each(runs []*run, fn func(*run) error) error {
 	errs := make([]error, len(runs))
 	var all sync.WaitGroup
 	for i, r := range runs {
-		all.Go(func() { errs[i] = fn(r) })
+		all.Go(func() { errs[i] = Guard(func() error { return fn(r) }) })
 	}
 	all.Wait()
 	return errors.Join(errs...)

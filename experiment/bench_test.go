@@ -3,6 +3,7 @@ package experiment_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -139,6 +140,41 @@ func TestBench_WithoutMonitors(t *testing.T) {
 	mv, err = b.Move(t.Context(), 2, rail0(t, "2>34"), ocs.Safe)
 	if err != nil || len(mv.Marks) != 2 || len(mv.Unresolved) != 0 {
 		t.Errorf("marks=%v, unresolved=%v, err=%v", mv.Marks, mv.Unresolved, err)
+	}
+}
+
+// stopping ends a context in the second of the changes to monitors.
+type stopping struct {
+	ocs.PowerMeter
+	stop    func()
+	changes int
+}
+
+func (s *stopping) SetMonitor(ctx context.Context, m ocs.Monitor) error {
+	if s.changes++; s.changes == 2 {
+		s.stop()
+	}
+	return s.PowerMeter.SetMonitor(ctx, m)
+}
+
+// Ensure that monitors that could not all be quickened have their former settings, also when
+// that is because the context has ended.
+func TestQuicken_Stopped(t *testing.T) {
+	b, _ := bench(t, nil)
+	meter := b.Rigs[0].Meter
+	before, err := meter.Monitors(t.Context(), 33, 34)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s := &stopping{PowerMeter: meter, stop: cancel}
+	if _, _, err := experiment.Quicken(ctx, s, 33, 34); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want context.Canceled", err)
+	}
+	after, err := meter.Monitors(t.Context(), 33, 34)
+	if err != nil || !slices.Equal(before, after) {
+		t.Errorf("monitors are %+v, want %+v, error %v", after, before, err)
 	}
 }
 

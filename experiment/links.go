@@ -51,7 +51,8 @@ func (w *linkWait) covers(s timeline.Stage, subject string) bool {
 type link struct {
 	wasDown  bool // before the command
 	wentDown bool
-	up       bool // the last that was seen of its carrier
+	up       bool      // the last that was seen of its carrier
+	since    time.Time // when that was learnt
 	reached  map[timeline.Stage]bool
 	flows    []string // that need this link and are to come
 }
@@ -190,7 +191,7 @@ func (w *linkWait) take(records []watch.Record) {
 			l.wentDown, l.up = true, false
 			l.reached[timeline.Firmware] = false
 		case m.Stage == timeline.CarrierUp:
-			l.up = true
+			l.up, l.since = true, time.Now()
 		}
 	}
 }
@@ -211,7 +212,7 @@ func (w *linkWait) complete(now time.Time) bool {
 		}
 	}
 	for name, l := range w.lit {
-		if (l.wasDown || l.wentDown) && !l.up && w.covers(timeline.CarrierUp, name) || len(w.missing(name, l)) > 0 {
+		if (l.wasDown || l.wentDown) && !l.up && w.covers(timeline.CarrierUp, name) || len(w.missing(name, l, now)) > 0 {
 			return false
 		}
 		if !l.wasDown && !l.wentDown && len(l.flows) == 0 && w.covers(timeline.CarrierUp, name) && now.Sub(w.acked) < w.hold {
@@ -234,18 +235,23 @@ func (w *linkWait) neverWas(name string) bool {
 }
 
 // missing returns the stages that a NIC that is or was down has not reached and should.
-func (w *linkWait) missing(name string, l *link) []timeline.Stage {
+func (w *linkWait) missing(name string, l *link, now time.Time) []timeline.Stage {
 	var stages []timeline.Stage
 	for _, s := range returning {
 		switch {
 		case !l.wasDown && !l.wentDown || !w.covers(s, name) || l.reached[s]:
 		case s == timeline.Light && !l.reached[timeline.Dark]: // too short for this module to show
+		case s == timeline.Firmware && l.unnoticed(now):
 		default:
 			stages = append(stages, s)
 		}
 	}
 	return stages
 }
+
+// unnoticed reports whether the link has been up for so long that what its firmware says
+// has been read since, and was the same before: it was down for too short a time to be seen.
+func (l *link) unnoticed(now time.Time) bool { return l.up && now.Sub(l.since) >= unseen }
 
 // concerns reports whether the change touched a subject.
 func (w *linkWait) concerns(subject string) bool {
@@ -293,12 +299,14 @@ func (w *linkWait) marks(mv *Move, number int) {
 	}
 	expect := func(stage timeline.Stage, subject string, reached bool) {
 		mv.Expected = append(mv.Expected, timeline.Expectation{Reconfiguration: number, Stage: stage, Subject: subject})
-		switch {
+		switch l := w.lit[subject]; {
 		case reached:
+		case stage == timeline.Firmware && l != nil && l.up:
+			mv.Unresolved = append(mv.Unresolved, fmt.Sprintf("%s: %s: %s", subject, stage, timeline.TooBrief))
 		case w.covers(stage, subject):
 			mv.Unresolved = append(mv.Unresolved, fmt.Sprintf("%s: %s: not within %v", subject, stage, w.patience))
 		default:
-			mv.Unresolved = append(mv.Unresolved, fmt.Sprintf("%s: %s: it went out of sight", subject, stage))
+			mv.Unresolved = append(mv.Unresolved, fmt.Sprintf("%s: %s: %s", subject, stage, timeline.OutOfSight))
 		}
 	}
 	for name, l := range w.lit {
@@ -312,7 +320,11 @@ func (w *linkWait) marks(mv *Move, number int) {
 			expect(timeline.CarrierDown, name, true)
 		}
 		for _, s := range returning {
-			if w.covers(s, name) {
+			switch {
+			case !w.covers(s, name):
+			case s == timeline.Light && !l.reached[s] && !l.reached[timeline.Dark]:
+				// Too short for this module to show; the monitors of the switch may have.
+			default:
 				expect(s, name, l.reached[s])
 			}
 		}

@@ -34,7 +34,8 @@ func (r *Rig) watch(ctx context.Context, ports []ocs.Port, poll time.Duration) *
 		pace := time.NewTicker(poll)
 		defer pace.Stop()
 		for ctx.Err() == nil {
-			power, err := r.Meter.Power(ctx, ports...)
+			var power ocs.PowerReading
+			err := Guard(func() (err error) { power, err = r.Meter.Power(ctx, ports...); return err })
 			m.mu.Lock()
 			if err != nil {
 				m.err = err
@@ -181,9 +182,12 @@ var ErrNoMonitor = errors.New("none of the ports has a power monitor")
 // settings cannot be read: what most come with.
 const AssumedAveraging = 100 * time.Millisecond
 
+// restoreTime is how long the settings of monitors are tried to be put back.
+const restoreTime = 5 * time.Second
+
 // Quicken sets the averaging of the monitors at ports to the shortest that the
 // device offers, returns what it then is, and a function that puts the former
-// settings back.
+// settings back, for which it takes a few seconds at most, also when its context has ended.
 func Quicken(ctx context.Context, meter ocs.PowerMeter, ports ...ocs.Port) (time.Duration, func(context.Context) error, error) {
 	old, err := meter.Monitors(ctx, ports...)
 	if err != nil {
@@ -193,6 +197,8 @@ func Quicken(ctx context.Context, meter ocs.PowerMeter, ports ...ocs.Port) (time
 		return 0, nil, ErrNoMonitor
 	}
 	restore := func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreTime)
+		defer cancel()
 		var errs []error
 		for _, m := range old {
 			errs = append(errs, meter.SetMonitor(ctx, m))

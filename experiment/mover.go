@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -63,7 +64,8 @@ func (m *Mover) TakeOver(ctx context.Context, t *Testbed) (found map[string]ocs.
 			}
 		}
 		r.Reconcile = func(ctx context.Context, want ocs.Map, _ ocs.Policy) (ocs.Report, error) {
-			return m.change(ctx, sw, func(have ocs.Map) (ocs.Change, error) { return m.plan(r.Name, have, want) })
+			_, report, err := m.change(ctx, sw, func(have ocs.Map) (ocs.Change, error) { return m.plan(r.Name, have, want) })
+			return report, err
 		}
 	}
 	return found, nil
@@ -92,25 +94,26 @@ func (m *Mover) plan(onSwitch string, have, want ocs.Map) (ocs.Change, error) {
 	return change, nil
 }
 
-// change brings a change about and records it.
-func (m *Mover) change(ctx context.Context, sw *lab.Opened, plan func(ocs.Map) (ocs.Change, error)) (ocs.Report, error) {
+// change brings a change about and records it. Nothing is sent that is not recorded.
+func (m *Mover) change(ctx context.Context, sw *lab.Opened, plan func(ocs.Map) (ocs.Change, error)) (recorded bool, _ ocs.Report, _ error) {
 	r := m.History.Wrap(sw, history.Entry{Switch: sw.Name, Device: sw.Device, Command: m.Command})
 	report, err := ocs.Execute(ctx, r, plan)
-	return report, errors.Join(err, r.Confirm(report, err))
+	return r.ID() != 0, report, errors.Join(err, r.Confirm(report, err))
 }
 
 // Leave brings the switches of a lab to what they are to be left in, by switch, as far as
 // that is the mover's business: circuits of the configurations that are not wanted are
 // removed, and what is wanted is added, on ports that are free or hold such circuits. What
 // others have connected meanwhile stays. All switches are tried, at the same time; the
-// errors are of those that could not be brought there.
+// errors are of those that could not be brought there. Where the history cannot be written,
+// on a full disk for example, the change is made without it.
 func (m *Mover) Leave(ctx context.Context, l *lab.Lab, want map[string]ocs.Map) error {
 	names := slices.Sorted(maps.Keys(want))
 	errs := make([]error, len(names))
 	var all sync.WaitGroup
 	for i, name := range names {
 		all.Go(func() {
-			if err := m.leaveOne(ctx, l, name, want[name]); err != nil {
+			if err := Guard(func() error { return m.leaveOne(ctx, l, name, want[name]) }); err != nil {
 				errs[i] = fmt.Errorf("put the circuits of %s back: %w", name, err)
 			}
 		})
@@ -129,8 +132,17 @@ func (m *Mover) leaveOne(ctx context.Context, l *lab.Lab, name string, want ocs.
 	if err != nil || m.leave(name, have, want).Empty() {
 		return err
 	}
-	_, err = m.change(ctx, sw, func(have ocs.Map) (ocs.Change, error) { return m.leave(name, have, want), nil })
-	return err
+	plan := func(have ocs.Map) (ocs.Change, error) { return m.leave(name, have, want), nil }
+	recorded, _, err := m.change(ctx, sw, plan)
+	if err == nil || recorded || ctx.Err() != nil {
+		return err
+	}
+	// If it is only that it could not be recorded: light comes before the record.
+	if _, again := ocs.Execute(ctx, sw, plan); again != nil {
+		return err
+	}
+	slog.Warn("the circuits of a switch were put back, and the history does not say so", "switch", name, "error", err)
+	return nil
 }
 
 // leave is the change of [Mover.Leave] on one switch. A circuit that is wanted and is not

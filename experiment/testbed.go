@@ -128,11 +128,7 @@ func (t *Testbed) openSwitch(ctx context.Context, name string, ports []ocs.Port)
 	case err != nil:
 		return err
 	}
-	t.close = append(t.close, func() error {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		defer cancel()
-		return restore(ctx)
-	})
+	t.close = append(t.close, func() error { return restore(ctx) })
 	rig.Meter, rig.Rule = meter, timeline.SettleRule{Averaging: averaging}
 	t.Average[name] = averaging
 	return nil

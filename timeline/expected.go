@@ -14,6 +14,13 @@ type Expectation struct {
 	Subject         string // as in [Mark], seen from whatever host
 }
 
+// Reasons why an expectation was not met that say nothing of when it may have been, as
+// [NoDark] and [TooFewSamples] do of light.
+const (
+	TooBrief   = "down for too short a time to be seen"
+	OutOfSight = "it went out of sight"
+)
+
 // Unseen is a stage that was expected and that no subject ever reached.
 type Unseen struct {
 	Stage   Stage `json:"stage"`

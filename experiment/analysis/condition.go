@@ -102,15 +102,15 @@ func (m *measured) stage(sum timeline.Summary, s *split) *Stage {
 }
 
 // waited returns the duration of what was waited for in vain. It reports false if it may
-// have come all the same, and nobody can tell when: between two readings of the power, or
-// with too few of them. That is missing, but not late.
+// have come all the same, and nobody can tell when: between two readings, with too few of
+// them, or out of sight. That is missing, but not late.
 func (s *split) waited(e timeline.Expectation) (d timeline.Duration, ok bool) {
 	d = timeline.Duration{Reconfiguration: e.Reconfiguration, Stage: e.Stage, Subject: e.Subject, Interval: timeline.Interval{Latest: timeline.Never}}
 	rec := s.reconfiguration(e.Reconfiguration)
 	if rec == nil {
 		return d, true
 	}
-	for _, why := range []timeline.EdgeState{timeline.NoDark, timeline.TooFewSamples} {
+	for _, why := range []string{timeline.NoDark.String(), timeline.TooFewSamples.String(), timeline.TooBrief, timeline.OutOfSight} {
 		if slices.Contains(rec.Unresolved, fmt.Sprintf("%s: %s: %s", e.Subject, e.Stage, why)) {
 			return d, false
 		}

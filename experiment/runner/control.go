@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ocslab/ocslab/experiment"
 	"github.com/ocslab/ocslab/experiment/runs"
 )
 
@@ -165,7 +166,7 @@ func (r *Runner) listen(ctx context.Context) (unlisten func()) {
 				return
 			case <-tick.C:
 			}
-			if err := guard(func() error { r.take(); return nil }); err != nil {
+			if err := experiment.Guard(func() error { r.take(); return nil }); err != nil {
 				r.abort(fmt.Errorf("ask the store for what others want: %w", err))
 				return
 			}

@@ -14,8 +14,12 @@
 // summary is written. A panic of the bench, of a hook or of a callback is an end like any
 // other. So is a bench that does not come back from a call when it is told to: it is left
 // behind. A switch that cannot be reached is tried three times, and then the error says
-// what is left to do. Only kill -9 is stronger; then [Runner.Run] with what the store has
-// of the run goes on, and [Runner.Finish] only puts the light back.
+// what is left to do. Where nothing can be recorded any more, the light is put back unrecorded.
+// All that takes 45 seconds at most, and the hooks of finally as long as they may.
+//
+// Stronger are only kill -9, a panic on a goroutine of a driver or a watch, and a disk or a
+// terminal on which writing never returns. Then [Runner.Run] with what the store has of the
+// run goes on, and [Runner.Finish] only puts the light back.
 //
 // # Points
 //

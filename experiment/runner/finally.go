@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ocslab/ocslab/experiment"
 	"github.com/ocslab/ocslab/experiment/plan"
 )
 
@@ -30,7 +31,7 @@ func (s *session) finally(ctx context.Context) (restored bool, err error) {
 	s.tell("putting the light back")
 	if dark := s.light(ctx); dark != nil {
 		err = and(err, fmt.Errorf("the light is not where it should be left: %w; when the switch can be reached, ocslab runs finish %s puts it there", dark, s.Writer.ID()))
-		err = and(err, guard(func() error { return s.event("finally", dark.Error()) }))
+		err = and(err, experiment.Guard(func() error { return s.event("finally", dark.Error()) }))
 	} else {
 		restored = true
 	}
@@ -38,7 +39,7 @@ func (s *session) finally(ctx context.Context) (restored bool, err error) {
 		return restored, err
 	}
 	for _, h := range s.File.Finally.Hooks {
-		err = and(err, guard(func() error { return s.hook(ctx, plan.AtEnd, h, nil, nil) }))
+		err = and(err, experiment.Guard(func() error { return s.hook(ctx, plan.AtEnd, h, nil, nil) }))
 	}
 	return restored, err
 }

@@ -3,27 +3,10 @@ package runner
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"time"
+
+	"github.com/ocslab/ocslab/experiment"
 )
-
-// panicked is a panic as an error.
-type panicked struct {
-	value any
-	stack []byte
-}
-
-func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
-
-// guard calls fn and makes an error of its panic.
-func guard(fn func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &panicked{v, debug.Stack()}
-		}
-	}()
-	return fn()
-}
 
 // stuckError is a call that did not return though its context had ended.
 type stuckError struct {
@@ -48,11 +31,11 @@ func within[T any](ctx context.Context, grace time.Duration, what string, late f
 	returned, left := make(chan result), make(chan struct{})
 	go func() {
 		var r result
-		r.err = guard(func() (err error) { r.value, err = fn(); return err })
+		r.err = experiment.Guard(func() (err error) { r.value, err = fn(); return err })
 		select {
 		case returned <- r:
 		case <-left:
-			_ = guard(func() error { late(r.value, r.err); return nil }) // nobody is left to tell
+			_ = experiment.Guard(func() error { late(r.value, r.err); return nil }) // nobody is left to tell
 		}
 	}()
 	select {

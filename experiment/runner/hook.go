@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ocslab/ocslab/experiment"
 	"github.com/ocslab/ocslab/experiment/plan"
 )
 
@@ -146,7 +147,7 @@ func (s *session) hook(ctx context.Context, where string, h plan.Hook, p *plan.P
 	if s.execute != nil {
 		run = func(ctx context.Context) (ran, error) { return s.execute(ctx, x) }
 	}
-	err := guard(func() (err error) { done, err = run(ctx); return err })
+	err := experiment.Guard(func() (err error) { done, err = run(ctx); return err })
 	text := fmt.Sprintf("hook of %s %q: %v, exit code %d", where, x.words, done.took.Round(time.Millisecond), done.code)
 	if done.left {
 		text += "; a process that it has left behind held its output, which is no longer read"

@@ -36,7 +36,7 @@ func call[T any](ctx context.Context, s *session, what string, fn func(Bench) (T
 // told makes of an error of the bench what is told of it.
 func told(ctx context.Context, what string, err error) error {
 	var stuck *stuckError
-	var panicked *panicked
+	var panicked *experiment.Panic
 	switch {
 	case err == nil, errors.As(err, &stuck):
 		return err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ocslab/ocslab/experiment"
 	"github.com/ocslab/ocslab/experiment/plan"
 	"github.com/ocslab/ocslab/experiment/runs"
 )
@@ -16,6 +17,9 @@ const defaultAfter = 10
 
 // points is the work of Run: all points that are left, in the order of the plan.
 func (s *session) points(ctx context.Context) error {
+	if s.File.Finally == nil { // which every experiment has
+		return errors.New("its experiment file cannot be read by this version of ocslab, so hooks, waits and limits are not known: go on with the version that began it")
+	}
 	if len(s.done) == 0 {
 		if err := s.hooks(ctx, plan.BeforeRun, s.File.Hooks.BeforeRun, nil, nil); err != nil {
 			return err
@@ -49,7 +53,7 @@ func (s *session) persist(ctx context.Context, i int) error {
 			return err
 		}
 		s.point = p
-		err := guard(func() error { return s.try(ctx, i) })
+		err := experiment.Guard(func() error { return s.try(ctx, i) })
 		if err == nil {
 			s.point, s.failures = nil, 0
 			return nil

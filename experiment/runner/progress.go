@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ocslab/ocslab/experiment"
 	"github.com/ocslab/ocslab/experiment/plan"
 )
 
@@ -52,7 +53,7 @@ func (s *session) tell(step string) {
 		c := s.Plan.Condition(s.point.Condition)
 		p.Point, p.Condition, p.Label = s.point.ID, c.Number, c.Label
 	}
-	if err := guard(func() error { s.Progress(p); return nil }); err != nil {
+	if err := experiment.Guard(func() error { s.Progress(p); return nil }); err != nil {
 		s.untold = fmt.Errorf("tell the progress: %w", err)
 	}
 }

@@ -206,6 +206,27 @@ func TestRunner_Control(t *testing.T) {
 	}
 }
 
+// Ensure that a run whose experiment file cannot be understood is not measured otherwise than
+// planned, and that its light can still be put back.
+func TestRunner_Unreadable(t *testing.T) {
+	for finish, state := range map[bool]runs.State{false: runs.Failed, true: runs.Stopped} {
+		synctest.Test(t, func(t *testing.T) {
+			w, p := newWorld(), newPlan(1, 2)
+			r := w.runner(p)
+			r.File = &plan.File{Name: "of another version"}
+			w.light = pp
+			work := r.Run
+			if finish {
+				work = r.Finish
+			}
+			sum, err := work(t.Context())
+			if err == nil || sum.State != state || !sum.Restored || name(w.light) != "found" || w.count("open") > 0 {
+				t.Errorf("finish %t: %+v, error %v, light at %s", finish, sum, err, name(w.light))
+			}
+		})
+	}
+}
+
 // Ensure what the ends of a context mean.
 func TestRunner_Context(t *testing.T) {
 	lunch := errors.New("lunch")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ocslab/ocslab/experiment"
 	"github.com/ocslab/ocslab/experiment/plan"
 	"github.com/ocslab/ocslab/experiment/runs"
 	"github.com/ocslab/ocslab/ocs"
@@ -53,7 +54,7 @@ func (s *session) run(ctx context.Context, work func(*session, context.Context) 
 		return runs.Summary{}, err
 	}
 	unlisten := s.listen(ctx)
-	err := guard(func() error {
+	err := experiment.Guard(func() error {
 		if err := s.begin(); err != nil {
 			return err
 		}
@@ -64,7 +65,7 @@ func (s *session) run(ctx context.Context, work func(*session, context.Context) 
 	}
 	unlisten()
 	s.control.enter(leaving)
-	left := guard(s.closeBench)
+	left := experiment.Guard(s.closeBench)
 	restored, undone := s.finally(ctx)
 	left = and(left, undone)
 	summary, unrecorded := s.conclude(err, restored, left)
@@ -149,7 +150,7 @@ func (s *session) abandon(why error) error {
 		return nil
 	}
 	s.open = false
-	err := guard(func() error { return s.Writer.AbandonPoint(why.Error()) })
+	err := experiment.Guard(func() error { return s.Writer.AbandonPoint(why.Error()) })
 	var unrecorded *recordError
 	if err == nil || errors.As(why, &unrecorded) {
 		return nil // it is said already that nothing can be recorded
@@ -187,13 +188,13 @@ func (s *session) conclude(err error, restored bool, left error) (runs.Summary, 
 	}
 	var failed error
 	note := func(what string, fn func() error) {
-		if err := guard(fn); err != nil {
+		if err := experiment.Guard(fn); err != nil {
 			failed = and(failed, fmt.Errorf("%s: %w", what, err))
 		}
 	}
-	var p *panicked
+	var p *experiment.Panic
 	if errors.As(errors.Join(err, left), &p) {
-		note("record the panic", func() error { return s.event("panic", fmt.Sprintf("%v\n%s", p, p.stack)) })
+		note("record the panic", func() error { return s.event("panic", fmt.Sprintf("%v\n%s", p, p.Stack)) })
 	}
 	if s.Verdict != nil && len(s.done) > 0 {
 		note("judge the limits", func() (err error) { sum.Verdict, err = s.Verdict(); return err })

@@ -5,12 +5,16 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+
+	"github.com/ocslab/ocslab/experiment"
 )
 
 // Signals lets the signals that this process gets control a run, until stop is called.
 // The first interrupt (Ctrl-C) stops it after the point that is under way, the second
-// aborts it, and so do SIGTERM and SIGHUP; SIGUSR1 pauses and continues. While the light is
-// put back, signals change nothing. What a signal has led to is told to say, in words.
+// aborts it, and so do SIGTERM and SIGHUP; SIGUSR1 pauses and continues. SIGPIPE (who read the
+// output has gone) stops it after the point, too. While the light is put back, signals change
+// nothing. What a signal has led to is told to say, in words; of SIGPIPE nothing is said, since
+// that could cause the next one.
 //
 // The context of [Runner.Run] must not end by the same signals: that would abort.
 func Signals(r *Runner, say func(text string)) (stop func()) {
@@ -24,8 +28,9 @@ func Signals(r *Runner, say func(text string)) (stop func()) {
 			case <-done:
 				return
 			case sig := <-got:
-				text := h.handle(sig)
-				_ = guard(func() error { say(text); return nil }) // nobody is left to tell
+				if text := h.handle(sig); text != "" {
+					_ = experiment.Guard(func() error { say(text); return nil }) // nobody is left to tell
+				}
 			}
 		}
 	})
@@ -42,8 +47,12 @@ type signals struct {
 	interrupted bool
 }
 
-// handle does what a signal asks for and says what that is.
+// handle does what a signal asks for and says what that is, "" for nothing.
 func (s *signals) handle(sig os.Signal) (text string) {
+	if sig == unreadSignal {
+		s.r.stop(fmt.Errorf("%w: nobody reads what it prints any more", ErrStop))
+		return ""
+	}
 	switch s.r.State() {
 	case Leaving:
 		return "putting the light back; please wait"

@@ -5,6 +5,7 @@ package runner_test
 import (
 	"errors"
 	"os"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -30,6 +31,7 @@ func TestSignals(t *testing.T) {
 		{"Twice", []syscall.Signal{syscall.SIGINT, syscall.SIGINT}, []string{"finishing the point; again to abort", "aborting; the light is put back"}, runner.ErrAbort},
 		{"Terminated", []syscall.Signal{syscall.SIGTERM}, []string{"aborting; the light is put back"}, runner.ErrAbort},
 		{"HangUp", []syscall.Signal{syscall.SIGHUP}, []string{"aborting; the light is put back"}, runner.ErrAbort},
+		{"Unread", []syscall.Signal{syscall.SIGPIPE}, []string{""}, runner.ErrStop},
 		{"Paused", []syscall.Signal{syscall.SIGUSR1, syscall.SIGUSR1}, []string{"pausing after the point", "going on"}, nil},
 		{"PausedAndStopped", []syscall.Signal{syscall.SIGUSR1, syscall.SIGINT}, []string{"pausing after the point", "finishing the point; again to abort"}, runner.ErrStop},
 	} {
@@ -46,6 +48,12 @@ func TestSignals(t *testing.T) {
 					begun = true
 					for i, sig := range c.sent {
 						send(sig)
+						if c.say[i] == "" {
+							for r.State() != runner.Stopping {
+								runtime.Gosched()
+							}
+							continue
+						}
 						if got := <-said; got != c.say[i] {
 							t.Errorf("after %v it said %q, want %q", sig, got, c.say[i])
 						}

@@ -76,7 +76,9 @@
 // that a killed process did not finish: [Store.Load] leaves it out, and [Store.Resume] moves
 // it away. Lines before that which do not count are damage: what was in them is lost, what
 // comes after is not, and the [Run] has an [Event] of the kind "recovered" that says where
-// it was. A line of a kind that is not known is skipped and told of by an Event "skipped".
+// it was. A line of a kind that is not known is skipped and told of by an Event "skipped". A
+// summary that is damaged counts as none; without run.json, plan.json and the two files as
+// given a run cannot be read.
 //
 // Points that were abandoned or dropped have no block. An abandoned one is told of by an
 // Event of the kind "abandoned".
@@ -85,13 +87,14 @@
 //
 // <state>/runs/index-v1.sqlite holds what [Store.List] shows, one row for each run. It is a
 // cache. What it does not have, and runs that it calls running, are looked up in their
-// directories; damaged or removed it is made anew; on network file systems, whose locks SQLite
-// cannot trust, and where it cannot be written, there is none. A run that it calls done,
-// stopped, failed or interrupted is believed: where other programs have changed such a
-// directory, "ocslab runs reindex" helps.
+// directories; damaged or removed it is made anew, and it is removed when it cannot be told
+// what a run has become; on network file systems, whose locks SQLite cannot trust, and where it
+// cannot be written, there is none. A run that it calls done, stopped, failed or interrupted is
+// believed: where other programs have changed such a directory, "ocslab runs reindex" helps.
 //
 // # What is not promised
 //
-// A disk that lies about fsync. Locks on file systems that have none, as some network file
-// systems. The order of events that are recorded while a point is open: they come after it.
+// A disk that lies about fsync, or on which a write never returns. Locks on file systems that
+// have none, as some network file systems. The order of events that are recorded while a point
+// is open: they come after it.
 package runs

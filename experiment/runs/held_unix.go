@@ -3,15 +3,13 @@
 package runs
 
 import (
-	"os"
-
 	"golang.org/x/sys/unix"
 )
 
 // held reports whether a process holds the lock at path. It takes a share of it for a moment
 // at most, and no share of one that is held.
 func held(path string) bool {
-	f, err := os.Open(path)
+	f, err := openFile(path)
 	if err != nil {
 		return false // no lock, no process
 	}

@@ -202,7 +202,7 @@ func (s *Store) look(id string, old *Entry) (Entry, error) {
 	}
 	// In this order: who holds no lock now has written its summary before.
 	locked := held(filepath.Join(dir, lockFile))
-	summary, err := readSummary(dir)
+	summary, _, err := readSummary(dir)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -249,26 +249,25 @@ func countFinished(dir string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	const step, longest = 1 << 16, 1 << 10 // how much is read at once, and how long such a line can be
 	mark := []byte("\n{\"kind\":\"" + kindDone + "\"")
-	for length := int64(1 << 16); ; length *= 8 {
-		length = min(length, size)
-		end := make([]byte, length)
-		if n, err := f.readAt(end, size-length); err != nil {
+	buffer := make([]byte, step+longest)
+	for end := size; end > 0; end -= step {
+		from := max(end-step, 0)
+		n, err := f.readAt(buffer[:min(end+longest, size)-from], from)
+		if err != nil {
 			return 0, err
-		} else if n < len(end) {
-			end = end[:n] // cut off meanwhile
 		}
-		for at := bytes.LastIndex(end, mark); at >= 0; at = bytes.LastIndex(end[:at], mark) {
-			line, _, whole := bytes.Cut(end[at+1:], newline)
+		part := buffer[:n]
+		for at := bytes.LastIndex(part, mark); at >= 0; at = bytes.LastIndex(part[:at], mark) {
+			line, _, whole := bytes.Cut(part[at+1:], newline)
 			var d done
 			if whole && json.Unmarshal(line, &d) == nil {
 				return d.Finished, nil
 			}
 		}
-		if length == size {
-			return 0, nil
-		}
 	}
+	return 0, nil
 }
 
 // known opens the index and reads it. One that is damaged or of another form is made anew.
@@ -420,7 +419,7 @@ func update(ctx context.Context, db *sql.DB, changed []Entry, gone []string) err
 	return tx.Commit()
 }
 
-// index puts a run into the index. That this fails is no reason to fail: List finds out.
+// index puts a run into the index. That this fails is no reason to fail: List makes it anew.
 func (s *Store) index(ctx context.Context, e Entry) { s.updateIndex(ctx, []Entry{e}, nil) }
 
 func (s *Store) unindex(ctx context.Context, id string) { s.updateIndex(ctx, nil, []string{id}) }
@@ -430,9 +429,10 @@ func (s *Store) updateIndex(ctx context.Context, changed []Entry, gone []string)
 		return
 	}
 	db, err := openIndex(ctx, s.dir)
-	if err != nil {
-		return
+	if err == nil {
+		err = errors.Join(update(ctx, db, changed, gone), db.Close())
 	}
-	defer db.Close()
-	_ = update(ctx, db, changed, gone)
+	if err != nil {
+		_ = removeIndex(s.dir) // rather none than one that is wrong and believed
+	}
 }

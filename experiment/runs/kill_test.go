@@ -18,7 +18,7 @@ import (
 )
 
 // killedPoints is how many points the run has that is killed all the time.
-const killedPoints = 500
+const killedPoints = 150
 
 // TestMain is also the process that writes until it is killed.
 func TestMain(m *testing.M) {
@@ -179,12 +179,22 @@ func life(t *testing.T, dir string, lines, ops int, part float64) (done []int, f
 // Ensure that a process killed at any of 200 random moments loses nothing but the point it was
 // at, and that in the end the run has the points of its plan, each as it was measured.
 func TestWriter_Killed(t *testing.T) {
-	kills := 200
+	t.Parallel()
+	const stores = 4 // at the same time
+	kills := 200 / stores
 	if testing.Short() {
-		kills = 40
+		kills = 10
 	}
-	const seed = 20261122
-	rng := rand.New(rand.NewPCG(seed, 0))
+	for n := range stores {
+		t.Run(fmt.Sprint("Store", n), func(t *testing.T) {
+			t.Parallel()
+			killWriters(t, rand.New(rand.NewPCG(20261122, uint64(n))), kills)
+		})
+	}
+}
+
+// killWriters kills that many processes that write one run, one after the other.
+func killWriters(t *testing.T, rng *rand.Rand, kills int) {
 	dir := tempDir(t)
 	s := open(t, dir)
 	s.SetRemote(func(string) string { return "test" })

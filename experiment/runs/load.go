@@ -43,12 +43,16 @@ func (s *Store) Load(ctx context.Context, id string) (*Run, error) {
 	}
 	// In this order: who holds no lock now has written its summary before.
 	locked := held(filepath.Join(r.Dir, lockFile))
-	if r.Summary, err = readSummary(r.Dir); err != nil {
+	var damage string
+	if r.Summary, damage, err = readSummary(r.Dir); err != nil {
 		return nil, fmt.Errorf("runs: %s: %w", id, err)
 	}
 	r.State = stateOf(r.Summary, locked)
 	if err := r.read(ctx, r.State != Running); err != nil {
 		return nil, fmt.Errorf("runs: %s: %w", id, err)
+	}
+	if damage != "" {
+		r.Events = append(r.Events, Event{Kind: "recovered", Session: len(r.Sessions), Text: damage})
 	}
 	return r, nil
 }
@@ -79,11 +83,11 @@ func (s *Store) begin(id string) (*Run, error) {
 	if err := readJSON(r.Dir, planFile, &r.Plan); err != nil {
 		return nil, fmt.Errorf("runs: %s: %w", id, err)
 	}
-	if r.Lab, err = os.ReadFile(filepath.Join(r.Dir, labFile)); err != nil {
+	if r.Lab, err = readFile(filepath.Join(r.Dir, labFile)); err != nil {
 		return nil, fmt.Errorf("runs: %s: %w", id, err)
 	}
 	path := filepath.Join(r.Dir, experimentFile)
-	text, err := os.ReadFile(path)
+	text, err := readFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("runs: %s: %w", id, err)
 	}
@@ -117,30 +121,56 @@ func readMeta(dir string) (Meta, error) {
 	return m, nil
 }
 
-// readSummary returns nil when there is none. One that cannot be read counts as none, since
-// it is written in whole: it is damaged, or of a later version.
-func readSummary(dir string) (*Summary, error) {
-	var s Summary
-	switch err := readJSON(dir, summaryFile, &s); {
+// readSummary returns nil when there is none. One that is damaged counts as none, so that the
+// points can be had, and damage says so in one sentence.
+func readSummary(dir string) (s *Summary, damage string, err error) {
+	s = new(Summary)
+	switch err := readJSON(dir, summaryFile, s); {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
+		return nil, "", nil
+	case errors.Is(err, errDamaged):
+		return nil, fmt.Sprintf("The file %s is damaged and does not count: how the run ended is not known.", summaryFile), nil
 	case err != nil:
-		return nil, err
+		return nil, "", err
 	case s.Format > Format:
-		return nil, fmt.Errorf("%s: %w", summaryFile, ErrNewer)
+		return nil, "", fmt.Errorf("%s: %w", summaryFile, ErrNewer)
 	}
-	return &s, nil
+	return s, "", nil
 }
 
 func readJSON(dir, name string, into any) error {
-	data, err := os.ReadFile(filepath.Join(dir, name))
+	data, err := readFile(filepath.Join(dir, name))
 	if err != nil {
 		return err
 	}
 	if err := json.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("%s is damaged: %w", filepath.Join(dir, name), err)
+		return fmt.Errorf("%s %w: %w", filepath.Join(dir, name), errDamaged, err)
 	}
 	return nil
+}
+
+var errDamaged = errors.New("is damaged")
+
+// openFile opens a file for reading. Of what is no file, such as a named pipe, which would
+// keep us waiting, it says so.
+func openFile(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a file but %v", path, info.Mode().Type())
+	}
+	return os.Open(path)
+}
+
+func readFile(path string) ([]byte, error) {
+	f, err := openFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // only read
+	return io.ReadAll(f)
 }
 
 // ndjson is one of the two files that grow; nil when it is not there, which is as good as
@@ -148,7 +178,7 @@ func readJSON(dir, name string, into any) error {
 type ndjson struct{ *os.File }
 
 func openNDJSON(dir, name string) (ndjson, error) {
-	f, err := os.Open(filepath.Join(dir, name))
+	f, err := openFile(filepath.Join(dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return ndjson{}, nil
 	}

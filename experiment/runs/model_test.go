@@ -15,6 +15,7 @@ import (
 // Ensure that whatever is done in whatever order, with crashes and a full disk in between,
 // just those points are there that FinishPoint has returned nil for.
 func TestWriter_Model(t *testing.T) {
+	t.Parallel()
 	const number = 12
 	p := planned(number)
 	parent := tempDir(t)

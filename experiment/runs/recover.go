@@ -46,22 +46,20 @@ func recoverFiles(ctx context.Context, dir string) (torn []string, err error) {
 	return torn, nil
 }
 
-// cutOff moves the end of a file into a file of its own and returns that one's name.
+// cutOff moves the end of a file, however long, into a file of its own and returns that
+// one's name.
 func cutOff(dir, name string, from io.ReaderAt, good, size int64) (aside string, err error) {
-	tail := make([]byte, size-good)
-	if _, err := from.ReadAt(tail, good); err != nil {
-		return "", err
-	}
-	for n := 1; ; n++ { // the lock is held: nobody else makes such files meanwhile
+	var to *os.File
+	for n := 1; to == nil; n++ {
 		aside = fmt.Sprintf("%s.torn-%d", name, n)
-		if _, err := os.Lstat(filepath.Join(dir, aside)); errors.Is(err, fs.ErrNotExist) {
-			break
-		} else if err != nil {
-			return "", err
+		to, err = os.OpenFile(filepath.Join(dir, aside), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return "", fmt.Errorf("keep the torn end of %s: %w", name, err)
 		}
 	}
-	if err := statedir.WriteFile(filepath.Join(dir, aside), tail); err != nil {
-		return "", fmt.Errorf("keep the torn end of %s: %w", name, err)
+	_, err = io.Copy(to, io.NewSectionReader(from, good, size-good))
+	if err = errors.Join(err, to.Sync(), to.Close(), statedir.SyncDir(dir)); err != nil {
+		return "", fmt.Errorf("keep the torn end of %s: %w", name, errors.Join(err, os.Remove(to.Name())))
 	}
 	f, err := openDisk(filepath.Join(dir, name))
 	if err != nil {

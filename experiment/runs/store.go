@@ -122,7 +122,11 @@ func (s *Store) Create(ctx context.Context, c Creation) (*Writer, error) {
 		if err != nil {
 			return nil, fmt.Errorf("runs: the run could not be begun: %w", err)
 		}
-		return s.open(ctx, m, c.Plan)
+		w, err := s.open(ctx, m, c.Plan)
+		if err != nil { // nobody has seen it yet
+			return nil, errors.Join(err, os.RemoveAll(s.Dir(m.ID)))
+		}
+		return w, nil
 	}
 	return nil, fmt.Errorf("runs: %s has too many runs named %q", s.dir, m.Name)
 }
@@ -231,15 +235,19 @@ func (s *Store) Resume(ctx context.Context, id string) (*Writer, *Run, error) {
 
 // resume brings r, whose lock is held, up to date.
 func (s *Store) resume(ctx context.Context, r *Run, unlock func()) (*Writer, error) {
+	var damage string
 	var err error
-	if r.Summary, err = readSummary(r.Dir); err != nil {
+	if r.Summary, damage, err = readSummary(r.Dir); err != nil {
 		return nil, err
 	}
 	torn, err := recoverFiles(ctx, r.Dir)
 	if err != nil {
 		return nil, err
 	}
-	if r.Summary != nil {
+	if damage != "" {
+		torn = append(torn, damage)
+	}
+	if r.Summary != nil || damage != "" {
 		if err := setAside(r.Dir, summaryFile, "summary-%d.json"); err != nil {
 			return nil, err
 		}

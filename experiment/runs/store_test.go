@@ -1,6 +1,7 @@
 package runs_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -309,7 +310,6 @@ func TestStore_Load_Files(t *testing.T) {
 		{"plan.json", "", "no such file"},
 		{"lab.yaml", "", "no such file"},
 		{"summary.json", `{"format":2}`, "newer"},
-		{"summary.json", `[`, "summary.json is damaged"},
 	} {
 		s := open(t, tempDir(t))
 		done := create(t, s, 1)
@@ -336,6 +336,81 @@ func TestStore_Load_Files(t *testing.T) {
 		if after, _ := os.ReadDir(done.Dir()); !slices.EqualFunc(before, after, func(a, b os.DirEntry) bool { return a.Name() == b.Name() }) {
 			t.Errorf("%s %q: Resume changed the directory from %v to %v", test.file, test.text, before, after)
 		}
+	}
+}
+
+// Ensure that points can be had and a run can go on though its summary is damaged, and that
+// this is told.
+func TestStore_Summary_Damaged(t *testing.T) {
+	s := open(t, tempDir(t))
+	w := create(t, s, 3)
+	points(t, w, planned(3), 2)
+	if err := w.Finish(runs.Summary{State: runs.Failed}); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	replace(t, w, "summary.json", []byte("["))
+	r := load(t, s, w.ID())
+	check(t, r, 2)
+	if text := told(r, "recovered"); r.State != runs.Interrupted || r.Summary != nil || len(text) != 1 || !strings.Contains(text[0], "summary.json is damaged") {
+		t.Errorf("state=%s summary=%+v told=%q", r.State, r.Summary, text)
+	}
+	w, r, err := s.Resume(t.Context(), w.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	check(t, r, 2)
+	if got := string(read(t, w, "summary-1.json")); got != "[" {
+		t.Errorf("what is set aside is %q", got)
+	}
+	if err := w.Finish(runs.Summary{State: runs.Stopped}); err != nil {
+		t.Fatal(err)
+	}
+	r = load(t, s, w.ID())
+	if text := told(r, "recovered"); r.State != runs.Stopped || len(text) != 1 {
+		t.Errorf("resumed and finished: state=%s told=%q", r.State, text)
+	}
+}
+
+// Ensure that a run whose lock cannot be had leaves nothing behind.
+func TestStore_Create_Unlocked(t *testing.T) {
+	s := open(t, tempDir(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Create(ctx, runs.Creation{Plan: planned(1)}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Create: %v, want context.Canceled", err)
+	}
+	if got := list(t, s, runs.Filter{}); len(got) != 0 {
+		t.Errorf("left: %v", got)
+	}
+}
+
+// Ensure that the index does not call a run what it was, after it could not be told what the
+// run has become.
+func TestStore_Index_Stuck(t *testing.T) {
+	s := open(t, tempDir(t))
+	w := create(t, s, 1)
+	if err := w.Finish(runs.Summary{State: runs.Stopped}); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	if got := list(t, s, runs.Filter{State: runs.Stopped}); len(got) != 1 {
+		t.Fatalf("list=%q", got)
+	}
+	// Nothing can be written to it, as on a full disk.
+	runs.Exec(t, s, `create trigger full before insert on runs begin select raise(abort, 'full'); end`)
+	w, _, err := s.Resume(t.Context(), w.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	points(t, w, planned(1), 1)
+	if err := w.Finish(runs.Summary{State: runs.Done}); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	if got := list(t, s, runs.Filter{State: runs.Done}); len(got) != 1 || !strings.Contains(got[0], "1/1") {
+		t.Errorf("list=%q, want the run, done", got)
 	}
 }
 

@@ -445,7 +445,7 @@ func (w *Writer) Control() (Control, bool) {
 	if os.Rename(path, taken) != nil {
 		return "", false
 	}
-	text, err := os.ReadFile(taken)
+	text, err := readFile(taken)
 	os.Remove(taken)
 	c := Control(strings.TrimSpace(string(text)))
 	return c, err == nil && c.valid()

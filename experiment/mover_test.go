@@ -1,0 +1,88 @@
+package experiment_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/ocslab/ocslab/experiment"
+	"github.com/ocslab/ocslab/lab"
+	"github.com/ocslab/ocslab/lab/history"
+	"github.com/ocslab/ocslab/ocs"
+)
+
+const oneSwitch = `name: one
+switches:
+  - {name: rail0, emulate: {model: polatis-6000-32x32, switching: 1ms}}
+`
+
+// mover returns a mover between two configurations, what was there before, and the switch,
+// which holds the second.
+func mover(t *testing.T, state string) (*experiment.Mover, map[string]ocs.Map, *lab.Lab, *lab.Opened) {
+	t.Helper()
+	log, err := history.Open(filepath.Join(state, "history"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := lab.Parse("one.yaml", []byte(oneSwitch))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := lab.New(f, lab.Options{Emulated: true})
+	t.Cleanup(func() { l.Close() })
+	sw, err := l.Switch(t.Context(), "rail0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := []map[string]ocs.Map{rail0(t, "1>33,2>34"), rail0(t, "1>34,2>33")}
+	if _, err := ocs.Reconcile(t.Context(), sw, mustParse(t, "1>34,2>33,20>60"), ocs.Update); err != nil {
+		t.Fatal(err)
+	}
+	return experiment.NewMover(log, "run x", ocs.Safe, ours), rail0(t, "1>40,9>41"), l, sw
+}
+
+// Ensure that what was found is put back where the configurations have displaced it, and that
+// circuits of others stay.
+func TestMover_Leave(t *testing.T) {
+	state := t.TempDir()
+	m, found, l, sw := mover(t, state)
+	for range 2 { // a second time changes nothing
+		if err := m.Leave(t.Context(), l, found); err != nil {
+			t.Fatal(err)
+		}
+		// 9>41 was taken away by somebody else: no configuration touches it.
+		if got, err := sw.CrossConnects(t.Context()); err != nil || got.String() != "1>40,20>60" {
+			t.Errorf("left at %v, %v", got, err)
+		}
+	}
+	if entries, _, err := m.History.Entries(); err != nil || len(entries) != 1 || entries[0].State != history.Done {
+		t.Errorf("history: %v, %v, want one change", entries, err)
+	}
+}
+
+// Ensure that light is put back also when nothing can be written any more, and is not moved
+// for any other purpose then.
+func TestMover_Leave_Unrecorded(t *testing.T) {
+	state := t.TempDir()
+	m, found, l, sw := mover(t, state)
+	if err := os.RemoveAll(filepath.Join(state, "history")); err != nil { // as good as a full disk
+		t.Fatal(err)
+	}
+	bed := &experiment.Testbed{Lab: l}
+	bed.Bench.Rigs = []*experiment.Rig{{Name: "rail0", Switch: sw}}
+	if _, err := m.TakeOver(t.Context(), bed); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bed.Bench.Move(t.Context(), 1, rail0(t, "1>33,2>34"), ocs.Update); err == nil {
+		t.Error("a move that could not be recorded was made")
+	}
+	if got, err := sw.CrossConnects(t.Context()); err != nil || got.String() != "1>34,2>33,20>60" {
+		t.Errorf("the move that was refused has led to %v, %v", got, err)
+	}
+	if err := m.Leave(t.Context(), l, found); err != nil {
+		t.Error(err)
+	}
+	if got, err := sw.CrossConnects(t.Context()); err != nil || got.String() != "1>40,20>60" {
+		t.Errorf("left at %v, %v", got, err)
+	}
+}
