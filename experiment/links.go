@@ -241,7 +241,7 @@ func (w *linkWait) missing(name string, l *link, now time.Time) []timeline.Stage
 		switch {
 		case !l.wasDown && !l.wentDown || !w.covers(s, name) || l.reached[s]:
 		case s == timeline.Light && !l.reached[timeline.Dark]: // too short for this module to show
-		case s == timeline.Firmware && l.unnoticed(now):
+		case s != timeline.CarrierUp && l.unnoticed(now):
 		default:
 			stages = append(stages, s)
 		}
@@ -249,9 +249,10 @@ func (w *linkWait) missing(name string, l *link, now time.Time) []timeline.Stage
 	return stages
 }
 
-// unnoticed reports whether the link has been up for so long that what its firmware says
-// has been read since, and was the same before: it was down for too short a time to be seen.
-func (l *link) unnoticed(now time.Time) bool { return l.up && now.Sub(l.since) >= unseen }
+// unnoticed reports whether the link has been up for so long that its firmware and module
+// have been read since. What they did not tell until then was gone for too short a time to
+// be seen, or not at all.
+func (l *link) unnoticed(now time.Time) bool { return l.up && now.Sub(l.since) >= 2*unseen }
 
 // concerns reports whether the change touched a subject.
 func (w *linkWait) concerns(subject string) bool {
@@ -301,7 +302,7 @@ func (w *linkWait) marks(mv *Move, number int) {
 		mv.Expected = append(mv.Expected, timeline.Expectation{Reconfiguration: number, Stage: stage, Subject: subject})
 		switch l := w.lit[subject]; {
 		case reached:
-		case stage == timeline.Firmware && l != nil && l.up:
+		case l != nil && l.up && stage != timeline.CarrierUp:
 			mv.Unresolved = append(mv.Unresolved, fmt.Sprintf("%s: %s: %s", subject, stage, timeline.TooBrief))
 		case w.covers(stage, subject):
 			mv.Unresolved = append(mv.Unresolved, fmt.Sprintf("%s: %s: not within %v", subject, stage, w.patience))
