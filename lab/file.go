@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,7 +86,7 @@ type Configuration struct {
 // Load reads the lab file at path; see [Parse]. A file that cannot be read
 // gives an error of package os.
 func Load(path string) (*File, error) {
-	data, err := os.ReadFile(path)
+	data, err := strictyaml.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("lab file: %w", err)
 	}

@@ -3,7 +3,6 @@ package lab
 import (
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/ocslab/ocslab/drivers"
@@ -31,7 +30,7 @@ type Wish struct {
 
 // LoadWish reads a plan file; see [ParseWish].
 func LoadWish(path string, f *File) (*Wish, error) {
-	data, err := os.ReadFile(path)
+	data, err := strictyaml.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("plan file: %w", err)
 	}

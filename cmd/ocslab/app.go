@@ -31,6 +31,7 @@ type app struct {
 	out, err io.Writer
 	set      settings
 	started  bool // the command line was understood
+	mute     bool // it was said that nobody reads what is written
 
 	// Opened when first asked for.
 	log   *history.Log
@@ -384,7 +385,8 @@ func (a *app) close() error {
 func (a *app) json(v any) {
 	enc := json.NewEncoder(a.out)
 	enc.SetEscapeHTML(false) // "1>33" stays readable
-	if err := enc.Encode(v); err != nil {
+	if err := enc.Encode(v); err != nil && !a.mute {
+		a.mute = true
 		fmt.Fprintf(a.err, "ocslab: cannot write: %v\n", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ocslab/ocslab/experiment/analysis"
 	"github.com/ocslab/ocslab/experiment/runs"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/ocs"
@@ -56,12 +57,18 @@ func (a *app) resume(ctx context.Context, text string, only bool, to reportFlags
 	if err != nil {
 		return err
 	}
-	switch {
-	case before.State == runs.Done && !only:
-		a.printf("%s is done: there is nothing to go on with\n", id)
-		return nil
-	case before.Summary != nil && before.Summary.Restored && only:
-		a.printf("%s has left the light as it should\n", id)
+	nothing := ""
+	switch restored := before.Summary != nil && before.Summary.Restored; {
+	case only && restored:
+		nothing = "has left the light as it should"
+	case !only && restored && before.State == runs.Done && len(before.Done) == planned(before):
+		nothing = "is done: there is nothing to go on with"
+	}
+	if nothing != "" {
+		a.printf("%s %s\n", id, nothing)
+		if a.set.JSON {
+			return a.printEnd(before, analysis.Of(before))
+		}
 		return nil
 	}
 	if before.Meta.Emulated {

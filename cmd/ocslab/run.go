@@ -18,6 +18,7 @@ import (
 	"github.com/ocslab/ocslab/experiment/plan"
 	"github.com/ocslab/ocslab/experiment/runner"
 	"github.com/ocslab/ocslab/experiment/runs"
+	"github.com/ocslab/ocslab/internal/strictyaml"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/linkmon"
 	"github.com/ocslab/ocslab/ocs"
@@ -199,7 +200,7 @@ func (a *app) labOf(f *plan.File) (*lab.File, []byte, error) {
 		}
 		return l, examples.OpusTestbed, err
 	}
-	text, err := os.ReadFile(path)
+	text, err := strictyaml.ReadFile(path)
 	if err != nil {
 		return nil, nil, usagef("lab file: %w", err)
 	}
@@ -241,8 +242,11 @@ func (a *app) finishRun(ctx context.Context, store *runs.Store, x *execution, w 
 		return errors.Join(err, loadErr)
 	}
 	an := analysis.Of(r)
+	if to.out != "" && to.out != "-" { // first, since whoever reads the output may have gone
+		err = errors.Join(err, a.writeReport(r, an, to))
+	}
 	a.printRun(r, an)
-	if to.out != "" {
+	if to.out == "-" {
 		err = errors.Join(err, a.writeReport(r, an, to))
 	}
 	return errors.Join(err, a.printEnd(r, an))
@@ -274,7 +278,7 @@ func (x *execution) run(ctx context.Context, store *runs.Store, w *runs.Writer, 
 	v, revision := version()
 	r := &runner.Runner{
 		Plan: x.plan, File: x.file, Writer: &streaming{Writer: w, app: a, event: x.event}, Session: runner.ThisSession(v, revision),
-		Open: x.bench.Open, Light: x.bench.Light, Enough: analysis.Enough,
+		Open: x.bench.Open, Light: x.bench.Light, Enough: analysis.Enough, Tolerate: x.file.Tolerate,
 		Verdict: func() (string, error) {
 			r, err := store.Load(context.WithoutCancel(ctx), w.ID())
 			if err != nil {
@@ -299,7 +303,10 @@ func (x *execution) run(ctx context.Context, store *runs.Store, w *runs.Writer, 
 		fmt.Fprintf(a.err, "ocslab: %s\n", text)
 	})
 	defer stop()
-	own := context.WithoutCancel(ctx) // signals are for the runner
+	if ctx.Err() != nil { // one came before
+		r.Abort()
+	}
+	own := context.WithoutCancel(ctx) // from here on signals are for the runner
 	if x.only {
 		end, err := r.Finish(own)
 		if end.Restored && errors.Is(err, runner.ErrStop) {

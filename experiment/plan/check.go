@@ -13,11 +13,12 @@ import (
 
 // Bounds of what a file may ask for.
 const (
-	mostWarmUps  = 1000
-	mostSequence = 1000
-	mostName     = 60
-	leastPoll    = 10 * time.Microsecond
-	mostPoll     = time.Second
+	mostWarmUps   = 1000
+	mostTolerated = 100
+	mostSequence  = 1000
+	mostName      = 60
+	leastPoll     = 10 * time.Microsecond
+	mostPoll      = time.Second
 )
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
@@ -42,6 +43,9 @@ func (c *checker) file() bool {
 	}
 	if n := f.warmUps(); n < 0 || n > mostWarmUps {
 		c.value("warm_ups", "want 0 to %d laps, found %d", mostWarmUps, n)
+	}
+	if n := f.Tolerate; n < 0 || n > mostTolerated {
+		c.value("tolerate", "want 0 to %d failures in a row, found %d", mostTolerated, n)
 	}
 	if f.Nulls != nil {
 		c.duration("nulls.window", f.Nulls.Window, time.Millisecond, time.Hour)

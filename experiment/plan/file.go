@@ -52,6 +52,10 @@ type File struct {
 	Limits  []Limit `yaml:"limits"`
 	Stop    *Stop   `yaml:"stop"` // of the repeats of a condition, before all are done
 
+	// Tolerate is how many failures of switches or hosts in a row are answered by setting up
+	// anew and trying the point again; with 0 the first ends the run.
+	Tolerate int `yaml:"tolerate"`
+
 	Finally *Finally `yaml:"finally,required"`
 
 	at *strictyaml.Positions // nil of a file that was not read by Parse

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +15,7 @@ import (
 // Load reads the experiment file at path; see [Parse]. A file that cannot be read gives an
 // error of package os.
 func Load(path string) (*File, error) {
-	data, err := os.ReadFile(path)
+	data, err := strictyaml.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("experiment file: %w", err)
 	}

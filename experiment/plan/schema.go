@@ -54,6 +54,8 @@ func refine(t reflect.Type, schema map[string]any) {
 		set("sequence", "minItems", 2)
 		set("repeats", "minimum", 1)
 		set("repeats", "maximum", MostPoints)
+		set("tolerate", "minimum", 0)
+		set("tolerate", "maximum", mostTolerated)
 		set("warm_ups", "minimum", 0)
 		set("warm_ups", "maximum", mostWarmUps)
 		params := map[string]any{}
@@ -98,6 +100,7 @@ var about = map[string]string{
 	"File.Hooks":          "Commands that are run around things.",
 	"File.Limits":         "What the results should keep to, such as carrier_p99 < 4s where firmware=quick.",
 	"File.Stop":           "Ends the repeats of a condition when a statistic is known well enough.",
+	"File.Tolerate":       "Failures of switches or hosts in a row that are answered by trying the point again, set up anew. Default 0: the first ends the run.",
 	"File.Finally":        "What is done at the end of every run, however it ends, such as {light: restore}.",
 
 	"Configuration.Maps":     "Cross-connects by switch, such as 1>33,2>34.",

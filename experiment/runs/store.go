@@ -206,7 +206,7 @@ func (s *Store) lock(ctx context.Context, id string) (unlock func(), err error) 
 	case err == nil:
 		return unlock, nil
 	case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
-		return nil, fmt.Errorf("runs: %s: %w: %v", id, ErrBusy, err)
+		return nil, fmt.Errorf("runs: %s: %w by %s: ocslab runs stop %s ends it", id, ErrBusy, statedir.Holder(filepath.Join(s.Dir(id), lockFile)), id)
 	}
 	return nil, fmt.Errorf("runs: %s: %w", id, err)
 }
@@ -324,7 +324,7 @@ func (s *Store) Find(ctx context.Context, text string) (id string, err error) {
 		case n == 1:
 			return found[0], nil
 		case n > 1:
-			return "", fmt.Errorf("runs: %q: %w: %d runs are named so, the newest are %s: write more of it", text, ErrUnknown, n, strings.Join(found[max(0, n-3):], ", "))
+			return "", fmt.Errorf("runs: %q: %w: it could be each of %d, the newest of them %s: write more of it", text, ErrUnknown, n, strings.Join(found[max(0, n-3):], ", "))
 		}
 	}
 	return "", fmt.Errorf("runs: %q: %w: \"ocslab runs list\" shows those that there are", text, ErrUnknown)

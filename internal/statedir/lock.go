@@ -62,6 +62,17 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	}), nil
 }
 
+// Holder says who holds the lock at path, as "process 4711", for people: it may have been
+// given back since.
+func Holder(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return "another process"
+	}
+	defer f.Close()
+	return holder(f)
+}
+
 // holder says who holds the lock on f. It is empty for a moment after the
 // lock was taken.
 func holder(f *os.File) string {
