@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -68,13 +70,24 @@ func (a *app) findRun(ctx context.Context, text string) (*runs.Store, string, er
 	return store, id, err
 }
 
+// keepSmall makes the collector work rather than the heap grow far beyond what is in use
+// now, a run: what is done with it takes half as much again.
+func keepSmall() {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	debug.SetMemoryLimit(int64(max(m.HeapAlloc*9/5, 256<<20)))
+}
+
 // loadRun loads the run that a text means.
 func (a *app) loadRun(ctx context.Context, text string) (*runs.Run, error) {
 	store, id, err := a.findRun(ctx, text)
 	if err != nil {
 		return nil, err
 	}
-	return store.Load(ctx, id)
+	r, err := store.Load(ctx, id)
+	keepSmall()
+	return r, err
 }
 
 func (a *app) runsListCommand() *cobra.Command {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 
 	"github.com/ocslab/ocslab/experiment/plan"
 	"github.com/ocslab/ocslab/linkmon/watch"
@@ -375,10 +376,11 @@ func (c *contents) finish(l *ledger) {
 	inOrder(c.Samples, func(s *Sample) int { return s.Reconfiguration })
 }
 
-// inOrder sorts unless it is done, as it nearly always is; what is equal stays as it was.
+// inOrder sorts unless it is done, as it nearly always is; what is equal stays as it was. It
+// goes by index, as copies of the items whose addresses are taken would be on the heap.
 func inOrder[T any](items []T, of func(*T) int) {
-	compare := func(a, b T) int { return of(&a) - of(&b) }
-	if !slices.IsSortedFunc(items, compare) {
-		slices.SortStableFunc(items, compare)
+	less := func(i, j int) bool { return of(&items[i]) < of(&items[j]) }
+	if !sort.SliceIsSorted(items, less) {
+		sort.SliceStable(items, less)
 	}
 }
