@@ -89,6 +89,7 @@ tl1://admin@192.0.2.10:3082. Start with "ocslab demo".`,
 		a.runCommand(), a.runsCommand(), a.reportCommand(), a.figureCommand(),
 		a.conformCommand(), a.calibrateCommand(), a.restartCommand(), a.versionCommand(),
 	)
+	completeChoices(root)
 	for _, c := range root.Commands() {
 		if strings.Contains(c.Use, "SWITCH") {
 			c.ValidArgsFunction = a.completeSwitch
@@ -111,6 +112,20 @@ tl1://admin@192.0.2.10:3082. Start with "ocslab demo".`,
 		}
 	}
 	return root
+}
+
+// completeChoices completes flags whose values are named in their usage: `a|b|c`.
+func completeChoices(c *cobra.Command) {
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		name, _ := pflag.UnquoteUsage(f)
+		if choices := strings.Split(name, "|"); len(choices) > 1 {
+			// The only error is that it is done already.
+			_ = c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp))
+		}
+	})
+	for _, sub := range c.Commands() {
+		completeChoices(sub)
+	}
 }
 
 // completeSwitch completes the first argument with the switches of the lab.

@@ -28,7 +28,7 @@ func htmlTo(file string) reportFlags {
 // add adds the flags but for the name of the file.
 func (r *reportFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&r.format, "format", formats[0], "`"+strings.Join(formats, "|")+"`")
-	f.StringVar(&r.figure, "figure", report.Figures()[0], "of svg, which `FIGURE`: "+strings.Join(report.Figures(), ", "))
+	f.StringVar(&r.figure, "figure", report.Figures()[0], "of svg: `"+strings.Join(report.Figures(), "|")+"`")
 	f.StringVar(&r.otlp, "otlp", "", "write OpenTelemetry spans to `FILE`, too")
 }
 

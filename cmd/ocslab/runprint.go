@@ -122,7 +122,11 @@ func (a *app) printEnd(r *runs.Run, x *analysis.Analysis) error {
 	var failed []string
 	for _, v := range x.Verdicts {
 		if v.Judgement == analysis.Fail {
-			failed = append(failed, v.Limit.Text)
+			text := v.Limit.Text
+			if label := labelOf(x, v.Condition); label != "" {
+				text += " (" + label + ")"
+			}
+			failed = append(failed, text)
 		}
 	}
 	if len(failed) == 0 {
@@ -139,15 +143,19 @@ func (a *app) printVerdicts(x *analysis.Analysis) {
 	a.printf("\n")
 	t := table{}
 	for _, v := range x.Verdicts {
-		where := ""
-		for _, c := range x.Conditions {
-			if c.Number == v.Condition {
-				where = c.Label
-			}
-		}
-		t.row(string(v.Judgement), v.Limit.Text, valueText(v), where)
+		t.row(string(v.Judgement), v.Limit.Text, valueText(v), labelOf(x, v.Condition))
 	}
 	t.write(a.out, "")
+}
+
+// labelOf is what varies in a condition; "" if nothing does.
+func labelOf(x *analysis.Analysis, condition int) string {
+	for _, c := range x.Conditions {
+		if c.Number == condition {
+			return c.Label
+		}
+	}
+	return ""
 }
 
 // valueText is what was found of what a limit is about.

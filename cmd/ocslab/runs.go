@@ -101,7 +101,7 @@ func (a *app) runsListCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			states := []runs.State{runs.Running, runs.Interrupted, runs.Done, runs.Stopped, runs.Failed}
 			if f.State = runs.State(state); state != "" && !slices.Contains(states, f.State) {
-				return usagef("--state %q: want one of %v", state, states)
+				return usagef("--state %q: want running, interrupted, done, stopped or failed", state)
 			}
 			if f.Limit < 0 || since < 0 {
 				return usagef("--last and --since are not below 0")
@@ -208,7 +208,7 @@ Columns that end in _ns hold whole nanoseconds; what is not known is empty.`,
 			return a.writeFile(out, func(w io.Writer) error { return write(w, r, what) })
 		},
 	}
-	c.Flags().StringVar(&what, "table", "durations", "which `TABLE`: "+strings.Join(export.Tables(), ", "))
+	c.Flags().StringVar(&what, "table", "durations", "`"+strings.Join(export.Tables(), "|")+"`")
 	c.Flags().StringVar(&format, "format", "csv", "`csv|ndjson`")
 	c.Flags().StringVar(&out, "out", "-", "`FILE` to write; - is stdout")
 	return c

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -62,7 +63,7 @@ func Reexec(env string) (exit int, done bool, err error) {
 		Pdeathsig:                  syscall.SIGKILL,
 	}
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, passed...)
+	signal.Notify(signals, slices.DeleteFunc(slices.Clone(passed), signal.Ignored)...) // nohup stays in force
 	defer signal.Stop(signals)
 	if err := cmd.Start(); err != nil {
 		return 0, false, fmt.Errorf("fabric: no user namespace: %w; a sysctl (user.max_user_namespaces, "+

@@ -1,30 +1,11 @@
 package export
 
 import (
-	"encoding/json"
 	"math"
 	"strconv"
+
+	"github.com/ocslab/ocslab/internal/jsontext"
 )
-
-// appendText appends a JSON string. What is not UTF-8 becomes U+FFFD.
-func appendText(b []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			return appendEscaped(b, s)
-		}
-	}
-	b = append(b, '"')
-	b = append(b, s...)
-	return append(b, '"')
-}
-
-func appendEscaped(b []byte, s string) []byte {
-	text, err := json.Marshal(s)
-	if err != nil { // cannot be: any string can be written
-		return append(b, `""`...)
-	}
-	return append(b, text...)
-}
 
 // appendNumber appends a number, or null for what JSON has no number for.
 func appendNumber(b []byte, f float64) []byte {
@@ -41,12 +22,12 @@ func (o *object) key(name string) {
 	if len(*o) > 0 {
 		*o = append(*o, ',')
 	}
-	*o = append(appendText(*o, name), ':')
+	*o = append(jsontext.Append(*o, name), ':')
 }
 
 func (o *object) text(name, value string) {
 	o.key(name)
-	*o = appendText(*o, value)
+	*o = jsontext.Append(*o, value)
 }
 
 func (o *object) whole(name string, value int64) {

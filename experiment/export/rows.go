@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/ocslab/ocslab/internal/jsontext"
 )
 
 // rows writes a table cell by cell, as CSV or as NDJSON.
@@ -40,11 +42,11 @@ func jsonRows(w io.Writer, kind string, columns []string) *rows {
 	for i, name := range columns {
 		var key []byte
 		if i == 0 {
-			key = append(appendText([]byte(`{"kind":`), kind), ',')
+			key = append(jsontext.Append([]byte(`{"kind":`), kind), ',')
 		} else {
 			key = append(key, ',')
 		}
-		o.keys = append(o.keys, append(appendText(key, name), ':'))
+		o.keys = append(o.keys, append(jsontext.Append(key, name), ':'))
 	}
 	return o
 }
@@ -69,7 +71,7 @@ func (o *rows) text(s string) {
 		o.none()
 	case o.json:
 		o.cell()
-		o.buf = appendText(o.buf, s)
+		o.buf = jsontext.Append(o.buf, s)
 	default:
 		o.cell()
 		o.buf = appendField(o.buf, s)

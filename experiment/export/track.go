@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
+	"github.com/ocslab/ocslab/internal/natural"
 	"github.com/ocslab/ocslab/timeline"
 )
 
@@ -86,34 +86,10 @@ func tracksOf(marks, truth []timeline.Mark) (tracks, []track) {
 		}
 	}
 	order := slices.SortedFunc(maps.Keys(t), func(a, b track) int {
-		return cmp.Or(cmp.Compare(a.process(), b.process()), naturally(a.subject, b.subject), cmp.Compare(a.host, b.host))
+		return cmp.Or(cmp.Compare(a.process(), b.process()), natural.Compare(a.subject, b.subject), cmp.Compare(a.host, b.host))
 	})
 	for i, key := range order {
 		t[key] = firstThread + i
 	}
 	return t, order
 }
-
-// naturally compares names so that rail0/9 comes before rail0/33.
-func naturally(a, b string) int {
-	x, y := a, b
-	for x != "" && y != "" {
-		m, n := digits(x), digits(y)
-		if m == 0 || n == 0 {
-			if x[0] != y[0] {
-				return cmp.Compare(x[0], y[0])
-			}
-			x, y = x[1:], y[1:]
-			continue
-		}
-		p, q := strings.TrimLeft(x[:m], "0"), strings.TrimLeft(y[:n], "0")
-		if c := cmp.Or(cmp.Compare(len(p), len(q)), cmp.Compare(p, q)); c != 0 {
-			return c
-		}
-		x, y = x[m:], y[n:]
-	}
-	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(a, b))
-}
-
-// digits counts those at the beginning.
-func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ocslab/ocslab/experiment/analysis"
 	"github.com/ocslab/ocslab/experiment/report/chart"
+	"github.com/ocslab/ocslab/internal/natural"
 	"github.com/ocslab/ocslab/timeline"
 )
 
@@ -91,7 +92,7 @@ type blocked struct {
 }
 
 func blocks(names map[string]bool) blocked {
-	all := slices.SortedFunc(maps.Keys(names), natural)
+	all := slices.SortedFunc(maps.Keys(names), natural.Compare)
 	b := blocked{of: make(map[string]int, len(all)), size: (len(all) + mostCells - 1) / mostCells}
 	for i, n := range all {
 		b.of[n] = i / b.size

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ocslab/ocslab/experiment/runs"
+	"github.com/ocslab/ocslab/internal/natural"
 )
 
 // methods is what a paper's section of that name would need.
@@ -92,7 +93,7 @@ func (b *book) methods() *section {
 	}
 	s.add(block{Facts: facts})
 	t := &table{Caption: "Network cards", Head: []cell{text("NIC"), text("sends into"), text("receives from"), text("firmware"), text("driver")}}
-	for _, key := range slices.SortedFunc(maps.Keys(nics), natural) {
+	for _, key := range slices.SortedFunc(maps.Keys(nics), natural.Compare) {
 		n := nics[key]
 		t.add(text(n.Name), text(n.Tx), text(n.Rx), text(strings.Join(distinct(firmware[key]), "; ")), text(n.Driver))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/ocslab/ocslab/experiment/plan"
 	"github.com/ocslab/ocslab/experiment/report/chart"
 	"github.com/ocslab/ocslab/experiment/runs"
+	"github.com/ocslab/ocslab/internal/natural"
 	"github.com/ocslab/ocslab/timeline"
 )
 
@@ -521,7 +522,7 @@ func (b *book) nicTable(c analysis.Condition) *table {
 	}
 	t.Head = append(t.Head, digit("link kept"))
 	nics := slices.Clone(c.NICs)
-	slices.SortStableFunc(nics, func(x, y analysis.NIC) int { return natural(x.Name, y.Name) })
+	slices.SortStableFunc(nics, func(x, y analysis.NIC) int { return natural.Compare(x.Name, y.Name) })
 	for _, n := range nics {
 		row := []cell{text(n.Name)}
 		for _, stage := range stages {
@@ -682,7 +683,7 @@ func (b *book) missing() *section {
 		s.table(t.done(directory))
 	}
 	var list []string
-	for _, nic := range slices.SortedFunc(maps.Keys(held), natural) {
+	for _, nic := range slices.SortedFunc(maps.Keys(held), natural.Compare) {
 		list = append(list, fmt.Sprintf("%s kept its link in %s", nic, plural(held[nic], "reconfiguration")))
 	}
 	if len(list) > 20 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ocslab/ocslab/experiment/report/chart"
 	"github.com/ocslab/ocslab/experiment/runs"
+	"github.com/ocslab/ocslab/internal/natural"
 	"github.com/ocslab/ocslab/timeline"
 )
 
@@ -22,7 +23,7 @@ func (b *book) power() chart.Chart {
 	for _, x := range samples {
 		ports[x.Subject] = append(ports[x.Subject], x)
 	}
-	names := slices.SortedFunc(maps.Keys(ports), natural)
+	names := slices.SortedFunc(maps.Keys(ports), natural.Compare)
 	d := chart.Stack{Frame: chart.Frame{Title: fmt.Sprintf("Optical power during reconfiguration %d", number)}}
 	for _, port := range names {
 		if len(d.Charts) == mostPorts {

@@ -263,15 +263,6 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-func TestNaturalOrder(t *testing.T) {
-	names := []string{"gpu10/a", "gpu2/a", "gpu2/b", "gpu02/a", "", "rail0/33", "rail0/4"}
-	slices.SortFunc(names, natural)
-	want := []string{"", "gpu02/a", "gpu2/a", "gpu2/b", "gpu10/a", "rail0/4", "rail0/33"}
-	if !slices.Equal(names, want) {
-		t.Errorf("order %q", names)
-	}
-}
-
 func TestBlocks(t *testing.T) {
 	names := map[string]bool{}
 	for i := range 130 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ocslab/ocslab/experiment/analysis"
 	"github.com/ocslab/ocslab/experiment/report/chart"
+	"github.com/ocslab/ocslab/internal/natural"
 	"github.com/ocslab/ocslab/timeline"
 )
 
@@ -186,7 +187,7 @@ func (s *single) chart(patience time.Duration) chart.Chart {
 	var groups []group
 	for stage, marks := range byStage {
 		slices.SortStableFunc(marks, func(a, b timeline.Mark) int {
-			return cmp.Or(cmp.Compare(a.Mid(), b.Mid()), natural(a.Subject, b.Subject))
+			return cmp.Or(cmp.Compare(a.Mid(), b.Mid()), natural.Compare(a.Subject, b.Subject))
 		})
 		groups = append(groups, group{stage, marks})
 	}

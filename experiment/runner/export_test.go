@@ -31,3 +31,6 @@ const HookOutput = hookOutput
 
 // Samples is what is recorded of readings.
 func Samples(readings map[string][]timeline.Sample) []runs.Sample { return samples(1, readings) }
+
+// Heeded is for tests.
+var Heeded = heeded

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 
 	"github.com/ocslab/ocslab/experiment"
@@ -11,7 +12,7 @@ import (
 
 // Signals lets the signals that this process gets control a run, until stop is called.
 // The first interrupt (Ctrl-C) stops it after the point that is under way, the second
-// aborts it, and so do SIGTERM and SIGHUP; SIGUSR1 pauses and continues. SIGPIPE (who read the
+// aborts it, and so do SIGTERM and, unless it is ignored (nohup), SIGHUP; SIGUSR1 pauses and continues. SIGPIPE (who read the
 // output has gone) stops it after the point, too. While the light is put back, signals change
 // nothing. What a signal has led to is told to say, in words; of SIGPIPE nothing is said, since
 // that could cause the next one.
@@ -19,7 +20,7 @@ import (
 // The context of [Runner.Run] must not end by the same signals: that would abort.
 func Signals(r *Runner, say func(text string)) (stop func()) {
 	got, done := make(chan os.Signal, 8), make(chan struct{})
-	signal.Notify(got, handled...)
+	signal.Notify(got, heeded()...)
 	var listening sync.WaitGroup
 	listening.Go(func() {
 		h := signals{r: r}
@@ -39,6 +40,12 @@ func Signals(r *Runner, say func(text string)) (stop func()) {
 		close(done)
 		listening.Wait()
 	})
+}
+
+// heeded are the signals that control a run, but for those that this process was told to
+// ignore: a run begun with nohup goes on when the terminal is closed.
+func heeded() []os.Signal {
+	return slices.DeleteFunc(slices.Clone(handled), signal.Ignored)
 }
 
 // signals is what a run has been sent.

@@ -5,7 +5,9 @@ package runner_test
 import (
 	"errors"
 	"os"
+	"os/signal"
 	"runtime"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -94,4 +96,16 @@ func TestSignals_Stop(t *testing.T) {
 	}
 	stop()
 	stop()
+}
+
+// Ensure a run begun with nohup goes on when the terminal is closed.
+func TestSignals_Nohup(t *testing.T) {
+	if !slices.Contains(runner.Heeded(), os.Signal(syscall.SIGHUP)) {
+		t.Error("SIGHUP is not heeded")
+	}
+	signal.Ignore(syscall.SIGHUP)
+	defer signal.Reset(syscall.SIGHUP)
+	if h := runner.Heeded(); slices.Contains(h, os.Signal(syscall.SIGHUP)) || !slices.Contains(h, os.Signal(syscall.SIGTERM)) {
+		t.Errorf("with SIGHUP ignored, %v are heeded", h)
+	}
 }

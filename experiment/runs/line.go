@@ -6,8 +6,8 @@ import (
 	"math"
 	"strconv"
 	"time"
-	"unicode/utf8"
 
+	"github.com/ocslab/ocslab/internal/jsontext"
 	"github.com/ocslab/ocslab/linkmon/watch"
 	"github.com/ocslab/ocslab/timeline"
 )
@@ -94,18 +94,18 @@ func appendMark(b []byte, kind string, m *timeline.Mark) []byte {
 	b = append(b, `","stage":"`...)
 	b = append(b, m.Stage...)
 	b = append(b, `","subject":`...)
-	b = appendText(b, m.Subject)
+	b = jsontext.Append(b, m.Subject)
 	b = append(b, `,"host":`...)
-	b = appendText(b, m.Host)
+	b = jsontext.Append(b, m.Host)
 	b = append(b, `,"earliest_ns":`...)
 	b = strconv.AppendInt(b, m.Earliest, 10)
 	b = append(b, `,"latest_ns":`...)
 	b = strconv.AppendInt(b, m.Latest, 10)
 	b = append(b, `,"source":`...)
-	b = appendText(b, m.Source)
+	b = jsontext.Append(b, m.Source)
 	if m.Detail != "" {
 		b = append(b, `,"detail":`...)
-		b = appendText(b, m.Detail)
+		b = jsontext.Append(b, m.Detail)
 	}
 	b = append(b, `,"reconfiguration":`...)
 	b = strconv.AppendInt(b, int64(m.Reconfiguration), 10)
@@ -118,7 +118,7 @@ func appendExpected(b []byte, e *timeline.Expectation) []byte {
 	b = append(b, `,"stage":"`...)
 	b = append(b, e.Stage...)
 	b = append(b, `","subject":`...)
-	b = appendText(b, e.Subject)
+	b = jsontext.Append(b, e.Subject)
 	return append(b, "}\n"...)
 }
 
@@ -126,7 +126,7 @@ func appendSample(b []byte, s *Sample) []byte {
 	b = append(b, `{"kind":"sample","reconfiguration":`...)
 	b = strconv.AppendInt(b, int64(s.Reconfiguration), 10)
 	b = append(b, `,"subject":`...)
-	b = appendText(b, s.Subject)
+	b = jsontext.Append(b, s.Subject)
 	b = append(b, `,"earliest_ns":`...)
 	b = strconv.AppendInt(b, s.EarliestNS, 10)
 	b = append(b, `,"latest_ns":`...)
@@ -137,57 +137,6 @@ func appendSample(b []byte, s *Sample) []byte {
 	b = append(b, `,"power_dbm":`...)
 	b = strconv.AppendFloat(b, s.PowerDBm, 'g', -1, 64)
 	return append(b, "}\n"...)
-}
-
-// plain are the bytes that stand for themselves in a JSON string.
-var plain = func() (is [256]bool) {
-	for c := ' '; c < utf8.RuneSelf; c++ {
-		is[c] = c != '"' && c != '\\'
-	}
-	return is
-}()
-
-// appendText appends a JSON string, just as package json writes it without HTML escapes.
-func appendText(b []byte, s string) []byte {
-	b = append(b, '"')
-	from := 0 // of what is not yet appended
-	for i := 0; i < len(s); {
-		c := s[i]
-		if plain[c] {
-			i++
-			continue
-		}
-		r, size := rune(c), 1
-		if c >= utf8.RuneSelf {
-			r, size = utf8.DecodeRuneInString(s[i:])
-			if (r != utf8.RuneError || size > 1) && r != '\u2028' && r != '\u2029' {
-				i += size
-				continue
-			}
-		}
-		b = append(b, s[from:i]...)
-		switch r {
-		case '"', '\\':
-			b = append(b, '\\', c)
-		case '\b':
-			b = append(b, `\b`...)
-		case '\f':
-			b = append(b, `\f`...)
-		case '\n':
-			b = append(b, `\n`...)
-		case '\r':
-			b = append(b, `\r`...)
-		case '\t':
-			b = append(b, `\t`...)
-		default:
-			const digits = "0123456789abcdef"
-			b = append(b, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
-		}
-		i += size
-		from = i
-	}
-	b = append(b, s[from:]...)
-	return append(b, '"')
 }
 
 // finite reports whether a number can be written in JSON.

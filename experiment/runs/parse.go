@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/ocslab/ocslab/internal/jsontext"
 	"github.com/ocslab/ocslab/timeline"
 )
 
@@ -191,7 +192,7 @@ func (f *fields) has(s string) bool {
 // text returns what is next up to a quote, and passes over both.
 func (f *fields) text() []byte {
 	for i, c := range f.rest {
-		if plain[c] {
+		if jsontext.Plain(c) {
 			continue
 		}
 		if c == '"' {

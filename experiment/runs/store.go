@@ -25,7 +25,7 @@ var (
 	// one does not know.
 	ErrNewer = errors.New("written by a newer version of ocslab")
 	// ErrUnknown: there is no such run, or more than one that a text could mean.
-	ErrUnknown = errors.New("no such run")
+	ErrUnknown = errors.New("not the name of one run")
 	// ErrBusy: another process works on the run.
 	ErrBusy = errors.New("the run is being worked on")
 	// ErrIdle: no process works on the run.
@@ -308,7 +308,7 @@ func (s *Store) Find(ctx context.Context, text string) (id string, err error) {
 		return ids[len(ids)-1], nil // an ID begins with the time
 	}
 	if text == "" {
-		return "", fmt.Errorf("runs: %w without a name: write a part of its ID, or \"last\"", ErrUnknown)
+		return "", fmt.Errorf("runs: %w: without a name; write a part of its ID, or \"last\"", ErrUnknown)
 	}
 	if slices.Contains(ids, text) {
 		return text, nil
@@ -324,7 +324,7 @@ func (s *Store) Find(ctx context.Context, text string) (id string, err error) {
 		case n == 1:
 			return found[0], nil
 		case n > 1:
-			return "", fmt.Errorf("runs: %q: %w: it could be each of %d, the newest of them %s: write more of it", text, ErrUnknown, n, strings.Join(found[max(0, n-3):], ", "))
+			return "", fmt.Errorf("runs: %q: %w: %d runs are named so, the newest are %s: write more of it", text, ErrUnknown, n, strings.Join(found[max(0, n-3):], ", "))
 		}
 	}
 	return "", fmt.Errorf("runs: %q: %w: \"ocslab runs list\" shows those that there are", text, ErrUnknown)
