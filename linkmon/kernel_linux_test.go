@@ -187,6 +187,7 @@ func TestOverrun(t *testing.T) {
 			t.Errorf("no gap: %v", events)
 		}
 		account(t, m, 6)
+		flush(t, m) // the first has come upon the overrun, this one looks again
 		if l := m.Links()[0]; l.OperState != "down" {
 			t.Errorf("not looked at again: %+v", l)
 		}
