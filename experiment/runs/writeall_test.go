@@ -7,8 +7,7 @@ import (
 
 // WriteAll writes a run that is in memory through a [Writer], as if it went on again, and
 // returns its ID, which is a new one. What [Store.Load] then returns differs from r in what
-// names the run and its place, and where r has what cannot be recorded. It is for tests, and
-// for copies.
+// names the run and its place, and where r has what cannot be recorded.
 func WriteAll(ctx context.Context, s *Store, r *Run) (id string, err error) {
 	c := Creation{Meta: r.Meta, Lab: r.Lab, Plan: r.Plan}
 	if r.File != nil {
