@@ -3,6 +3,7 @@ package experiment_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -175,6 +176,37 @@ func TestQuicken_Stopped(t *testing.T) {
 	after, err := meter.Monitors(t.Context(), 33, 34)
 	if err != nil || !slices.Equal(before, after) {
 		t.Errorf("monitors are %+v, want %+v, error %v", after, before, err)
+	}
+}
+
+// lost is a meter that cannot be reached once its monitors have been changed some times.
+type lost struct {
+	ocs.PowerMeter
+	changes int
+}
+
+var errLost = errors.New("rail0: connect: connection refused")
+
+func (l *lost) SetMonitor(ctx context.Context, m ocs.Monitor) error {
+	if l.changes--; l.changes < 0 {
+		return fmt.Errorf("%w", errLost)
+	}
+	return l.PowerMeter.SetMonitor(ctx, m)
+}
+
+// Ensure that a switch that is lost says so once, not for every port.
+func TestQuicken_Lost(t *testing.T) {
+	b, _ := bench(t, nil)
+	meter := b.Rigs[0].Meter
+	_, restore, err := experiment.Quicken(t.Context(), &lost{meter, 3}, 33, 34, 35)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := restore(t.Context()); !errors.Is(err, errLost) || err.Error() != errLost.Error() {
+		t.Errorf("restore: %q, want %q", err, errLost)
+	}
+	if _, _, err := experiment.Quicken(t.Context(), &lost{meter, 1}, 33, 34, 35); !errors.Is(err, errLost) || err.Error() != errLost.Error() {
+		t.Errorf("Quicken: %q, want %q", err, errLost)
 	}
 }
 

@@ -28,7 +28,7 @@ type linkWait struct {
 	before   linksBefore
 	until    timeline.Stage // as of Bench
 	hold     time.Duration
-	patience time.Duration
+	patience time.Duration // after the acknowledgement; of a move of a fixed time, that time
 }
 
 // waits reports whether a stage is waited for.
@@ -79,7 +79,8 @@ func (b *Bench) links() linksBefore {
 func (b *Bench) await(runs []*run, began int64, before linksBefore) *linkWait {
 	w := &linkWait{
 		began: began, lit: map[string]*link{}, gone: map[string]bool{}, come: map[string]bool{},
-		until: b.Until, watch: b.Watch, before: before, hold: orDefault(b.Hold, DefaultHold), patience: orDefault(b.LinkPatience, DefaultLinkPatience),
+		until: b.Until, watch: b.Watch, before: before, hold: orDefault(b.Hold, DefaultHold),
+		patience: orDefault(b.Fixed, orDefault(b.LinkPatience, DefaultLinkPatience)),
 	}
 	w.acked = lastAck(runs)
 	for _, r := range runs {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -203,21 +204,33 @@ func Quicken(ctx context.Context, meter ocs.PowerMeter, ports ...ocs.Port) (time
 		for _, m := range old {
 			errs = append(errs, meter.SetMonitor(ctx, m))
 		}
-		return errors.Join(errs...)
+		return once(errs...)
 	}
 	for _, m := range old {
 		m.Averaging = 1 // nanosecond: rounded up to the first step
 		if err := meter.SetMonitor(ctx, m); err != nil {
-			return 0, nil, errors.Join(err, restore(ctx))
+			return 0, nil, once(err, restore(ctx))
 		}
 	}
 	now, err := meter.Monitors(ctx, ports...)
 	if err != nil {
-		return 0, nil, errors.Join(err, restore(ctx))
+		return 0, nil, once(err, restore(ctx))
 	}
 	var longest time.Duration
 	for _, m := range now {
 		longest = max(longest, m.Averaging)
 	}
 	return longest, restore, nil
+}
+
+// once joins errors. Those that say the same are there once: a switch that cannot be reached
+// says so for every port.
+func once(errs ...error) error {
+	var kept []error
+	for _, err := range errs {
+		if err != nil && !slices.ContainsFunc(kept, func(had error) bool { return had.Error() == err.Error() }) {
+			kept = append(kept, err)
+		}
+	}
+	return errors.Join(kept...)
 }

@@ -64,8 +64,7 @@ func (m *Mover) TakeOver(ctx context.Context, t *Testbed) (found map[string]ocs.
 			}
 		}
 		r.Reconcile = func(ctx context.Context, want ocs.Map, _ ocs.Policy) (ocs.Report, error) {
-			_, report, err := m.change(ctx, sw, func(have ocs.Map) (ocs.Change, error) { return m.plan(r.Name, have, want) })
-			return report, err
+			return m.change(ctx, sw, func(have ocs.Map) (ocs.Change, error) { return m.plan(r.Name, have, want) })
 		}
 	}
 	return found, nil
@@ -95,10 +94,10 @@ func (m *Mover) plan(onSwitch string, have, want ocs.Map) (ocs.Change, error) {
 }
 
 // change brings a change about and records it. Nothing is sent that is not recorded.
-func (m *Mover) change(ctx context.Context, sw *lab.Opened, plan func(ocs.Map) (ocs.Change, error)) (recorded bool, _ ocs.Report, _ error) {
+func (m *Mover) change(ctx context.Context, sw *lab.Opened, plan func(ocs.Map) (ocs.Change, error)) (ocs.Report, error) {
 	r := m.History.Wrap(sw, history.Entry{Switch: sw.Name, Device: sw.Device, Command: m.Command})
 	report, err := ocs.Execute(ctx, r, plan)
-	return r.ID() != 0, report, errors.Join(err, r.Confirm(report, err))
+	return report, errors.Join(err, r.Confirm(report, err))
 }
 
 // Leave brings the switches of a lab to what they are to be left in, by switch, as far as
@@ -133,11 +132,11 @@ func (m *Mover) leaveOne(ctx context.Context, l *lab.Lab, name string, want ocs.
 		return err
 	}
 	plan := func(have ocs.Map) (ocs.Change, error) { return m.leave(name, have, want), nil }
-	recorded, _, err := m.change(ctx, sw, plan)
-	if err == nil || recorded || ctx.Err() != nil {
+	_, err = m.change(ctx, sw, plan)
+	if !errors.Is(err, history.ErrUnrecorded) || ctx.Err() != nil {
 		return err
 	}
-	// If it is only that it could not be recorded: light comes before the record.
+	// Light comes before the record.
 	if _, again := ocs.Execute(ctx, sw, plan); again != nil {
 		return err
 	}

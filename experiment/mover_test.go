@@ -1,6 +1,8 @@
 package experiment_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -84,5 +86,41 @@ func TestMover_Leave_Unrecorded(t *testing.T) {
 	}
 	if got, err := sw.CrossConnects(t.Context()); err != nil || got.String() != "1>40,20>60" {
 		t.Errorf("left at %v, %v", got, err)
+	}
+}
+
+// flaky fails the second time its circuits are read, before a change is sent.
+type flaky struct {
+	ocs.Switch
+	reads, changes int
+}
+
+var errFlaky = errors.New("no answer")
+
+func (f *flaky) CrossConnects(ctx context.Context) (ocs.Map, error) {
+	if f.reads++; f.reads == 2 {
+		return ocs.Map{}, errFlaky
+	}
+	return f.Switch.CrossConnects(ctx)
+}
+
+func (f *flaky) Apply(ctx context.Context, c ocs.Change) (ocs.Receipt, error) {
+	f.changes++
+	return f.Switch.Apply(ctx, c)
+}
+
+// Ensure that nothing is done unrecorded for a reason other than that it cannot be recorded.
+func TestMover_Leave_Fails(t *testing.T) {
+	m, found, l, sw := mover(t, t.TempDir())
+	f := &flaky{Switch: sw.Switch}
+	sw.Switch = f
+	if err := m.Leave(t.Context(), l, found); !errors.Is(err, errFlaky) || f.changes != 0 {
+		t.Errorf("error %v after %d changes, want %v and none", err, f.changes, errFlaky)
+	}
+	if err := m.Leave(t.Context(), l, found); err != nil || f.changes != 1 {
+		t.Errorf("the next time: error %v after %d changes", err, f.changes)
+	}
+	if entries, _, err := m.History.Entries(); err != nil || len(entries) != 1 {
+		t.Errorf("history: %v, %v, want one change", entries, err)
 	}
 }

@@ -62,7 +62,7 @@ func OpenTestbed(ctx context.Context, l *lab.Lab, opt TestbedOptions) (t *Testbe
 	t = &Testbed{Lab: l, Maps: opt.Maps, Average: map[string]time.Duration{}, truthOf: map[string]int{}}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, t.Close())
+			err = once(err, t.Close())
 			t = nil
 		}
 	}()
@@ -425,5 +425,5 @@ func (t *Testbed) Close() error {
 		errs = append(errs, c())
 	}
 	t.close = nil
-	return errors.Join(errs...)
+	return once(errs...)
 }

@@ -2,6 +2,7 @@ package experiment_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,8 +74,8 @@ func TestBench_Fixed(t *testing.T) {
 	if seen := stages(mv.Marks); seen["light"] == 0 || seen["carrier-up"] != 0 {
 		t.Errorf("the light is back after 200 ms and the links after three seconds, but there are marks of %v", seen)
 	}
-	if len(mv.Unresolved) == 0 {
-		t.Error("nothing is unresolved, though no link has come up")
+	if want := "carrier-up: not within 400ms"; !strings.Contains(strings.Join(mv.Unresolved, "\n"), want) {
+		t.Errorf("unresolved: %q, want %q, as no link has come up", mv.Unresolved, want)
 	}
 }
 

@@ -113,7 +113,7 @@ func (c *collection) gatherCommands(marks []Mark) *places {
 		if !ok {
 			at = m.Interval
 		}
-		commands[m.Reconfiguration] = earlier(at, m.Interval)
+		commands[m.Reconfiguration] = Earlier(at, m.Interval)
 	}
 	c.numbers = slices.Sorted(maps.Keys(commands))
 	p := &places{at: make(map[int]int32, len(commands))}
@@ -153,9 +153,9 @@ func (s *stageEvents) reduce(commands []Interval) {
 	for _, e := range s.events {
 		if n := len(kept); n > 0 && kept[n-1].number == e.number && kept[n-1].subject == e.subject {
 			if loss {
-				kept[n-1].Interval = earlier(kept[n-1].Interval, e.Interval)
+				kept[n-1].Interval = Earlier(kept[n-1].Interval, e.Interval)
 			} else {
-				kept[n-1].Interval = later(kept[n-1].Interval, e.Interval)
+				kept[n-1].Interval = Later(kept[n-1].Interval, e.Interval)
 			}
 			continue
 		}
@@ -165,13 +165,4 @@ func (s *stageEvents) reduce(commands []Interval) {
 		kept[i].Interval = kept[i].Sub(commands[kept[i].number])
 	}
 	s.events = kept
-}
-
-// earlier and later hold the first and the last of two instants, whichever it was.
-func earlier(a, b Interval) Interval {
-	return Interval{min(a.Earliest, b.Earliest), min(a.Latest, b.Latest)}
-}
-
-func later(a, b Interval) Interval {
-	return Interval{max(a.Earliest, b.Earliest), max(a.Latest, b.Latest)}
 }

@@ -60,6 +60,16 @@ func (i Interval) Widen(d time.Duration) Interval {
 	return Interval{sub(i.Earliest, int64(d)), add(i.Latest, int64(d))}
 }
 
+// Earlier holds the first of two instants, whichever that was.
+func Earlier(a, b Interval) Interval {
+	return Interval{min(a.Earliest, b.Earliest), min(a.Latest, b.Latest)}
+}
+
+// Later holds the last of two instants, whichever that was.
+func Later(a, b Interval) Interval {
+	return Interval{max(a.Earliest, b.Earliest), max(a.Latest, b.Latest)}
+}
+
 // Before reports whether i is certainly before o: Latest < o.Earliest.
 func (i Interval) Before(o Interval) bool { return i.Latest < o.Earliest }
 

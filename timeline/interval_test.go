@@ -42,6 +42,8 @@ func TestInterval_Arithmetic(t *testing.T) {
 		holds("Sub", a.Sub(b), new(big.Int).Sub(bx, by))
 		holds("Hull", a.Hull(b), bx)
 		holds("Hull", a.Hull(b), by)
+		holds("Earlier", timeline.Earlier(a, b), big.NewInt(min(x, y)))
+		holds("Later", timeline.Later(a, b), big.NewInt(max(x, y)))
 		if both, ok := a.Intersect(b); ok {
 			holds("Intersect", both, big.NewInt(both.Mid()))
 			if z := inside(t, both, "z"); !a.Contains(z) || !b.Contains(z) {
@@ -94,6 +96,12 @@ func TestInterval_Table(t *testing.T) {
 	whole := timeline.Between(math.MinInt64, math.MaxInt64)
 	if got, want := whole.Shift(-5, 0), timeline.Between(math.MinInt64, math.MaxInt64-5); got != want {
 		t.Errorf("Shift = %+v, want %+v", got, want)
+	}
+	if got, want := timeline.Earlier(i, timeline.Between(5, 40)), timeline.Between(5, 30); got != want {
+		t.Errorf("Earlier = %+v, want %+v", got, want)
+	}
+	if got, want := timeline.Later(i, timeline.Between(5, 40)), timeline.Between(10, 40); got != want {
+		t.Errorf("Later = %+v, want %+v", got, want)
 	}
 	if i.Before(timeline.Point(30)) {
 		t.Error("10..30 is certainly before 30")

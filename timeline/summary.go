@@ -59,6 +59,29 @@ type Summary struct {
 	Share float64
 }
 
+// QuantileFields is how JSON has the quantiles of a [Summary] and its resolution, in
+// nanoseconds.
+type QuantileFields struct {
+	MedianNS     int64 `json:"median_ns"`
+	MedianLowNS  int64 `json:"median_low_ns"`
+	MedianHighNS int64 `json:"median_high_ns"`
+	P95NS        int64 `json:"p95_ns"`
+	P95LowNS     int64 `json:"p95_low_ns"`
+	P95HighNS    int64 `json:"p95_high_ns"`
+	P99NS        int64 `json:"p99_ns"`
+	P99LowNS     int64 `json:"p99_low_ns"`
+	P99HighNS    int64 `json:"p99_high_ns"`
+	ResolutionNS int64 `json:"resolution_ns"`
+}
+
+// QuantileFields returns those of s.
+func (s Summary) QuantileFields() QuantileFields {
+	return QuantileFields{
+		s.Median.NS, s.Median.LowNS, s.Median.HighNS, s.P95.NS, s.P95.LowNS, s.P95.HighNS,
+		s.P99.NS, s.P99.LowNS, s.P99.HighNS, int64(s.Resolution),
+	}
+}
+
 // Report is what many reconfigurations say together.
 type Report struct {
 	// Stages are in order of their medians, ties in canonical order. The command,
@@ -91,31 +114,16 @@ type Report struct {
 // total_high_ns, and, when there are any, unseen (each with stage, missing).
 func (r Report) MarshalJSON() ([]byte, error) {
 	type stage struct {
-		Stage        Stage   `json:"stage"`
-		Count        int     `json:"count"`
-		Missing      int     `json:"missing"`
-		MedianNS     int64   `json:"median_ns"`
-		MedianLowNS  int64   `json:"median_low_ns"`
-		MedianHighNS int64   `json:"median_high_ns"`
-		P95NS        int64   `json:"p95_ns"`
-		P95LowNS     int64   `json:"p95_low_ns"`
-		P95HighNS    int64   `json:"p95_high_ns"`
-		P99NS        int64   `json:"p99_ns"`
-		P99LowNS     int64   `json:"p99_low_ns"`
-		P99HighNS    int64   `json:"p99_high_ns"`
-		ResolutionNS int64   `json:"resolution_ns"`
-		StepNS       int64   `json:"step_ns"`
-		Share        float64 `json:"share"`
+		Stage   Stage `json:"stage"`
+		Count   int   `json:"count"`
+		Missing int   `json:"missing"`
+		QuantileFields
+		StepNS int64   `json:"step_ns"`
+		Share  float64 `json:"share"`
 	}
 	stages := make([]stage, len(r.Stages)) // [] and not null when there are none
 	for i, s := range r.Stages {
-		stages[i] = stage{
-			s.Stage, s.Count, s.Missing,
-			s.Median.NS, s.Median.LowNS, s.Median.HighNS,
-			s.P95.NS, s.P95.LowNS, s.P95.HighNS,
-			s.P99.NS, s.P99.LowNS, s.P99.HighNS,
-			int64(s.Resolution), int64(s.Step), s.Share,
-		}
+		stages[i] = stage{s.Stage, s.Count, s.Missing, s.QuantileFields(), int64(s.Step), s.Share}
 	}
 	return encode(struct {
 		Kind             string   `json:"kind"`

@@ -43,30 +43,7 @@ func TestRun_Killed(t *testing.T) {
 	if err := os.WriteFile(file, []byte(crashExperiment), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	program := filepath.Join(dir, "ocslab")
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(self, program); err != nil { // testscript.Main goes by the name
-		t.Fatal(err)
-	}
-	command := func(args ...string) *exec.Cmd {
-		cmd := exec.Command(program, append([]string{"--emulated", "--json", "--state-dir", filepath.Join(dir, "state")}, args...)...)
-		cmd.Dir = dir
-		return cmd
-	}
-	must := func(args ...string) []map[string]any {
-		t.Helper()
-		cmd := command(args...)
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("%v: %v\n%s%s", args, err, out, stderr.String())
-		}
-		return objects(t, out)
-	}
+	command, must := program(t, dir)
 	must("connect", "rail0", "1>40,9>41")
 
 	random := rand.New(rand.NewPCG(1, 2))
@@ -136,16 +113,107 @@ func TestRun_Killed(t *testing.T) {
 			t.Errorf("%d %s, want %d", len(x.got), what, x.want)
 		}
 	}
-	var left []string
-	for _, c := range must("show", "rail0") {
-		if c["kind"] == "cross-connect" {
-			left = append(left, number(int(c["ingress"].(float64)))+">"+number(int(c["egress"].(float64))))
-		}
-	}
-	if want := []string{"1>40", "9>41"}; !slices.Equal(left, want) {
+	if left, want := shown(must("show", "rail0")), []string{"1>40", "9>41"}; !slices.Equal(left, want) {
 		t.Errorf("the light is left at %v, want %v", left, want)
 	}
 	t.Logf("%d kills, %d resumes", killed, resumed)
+}
+
+// fatalExperiment kills the program after a point, as long as there is a file named kill.
+const fatalExperiment = `
+name: fatal
+sequence: [dp, pp]
+parameters: {switching: 10ms, firmware: quick}
+repeats: 2
+warm_ups: 0
+nulls: {count: 0}
+wait: settled
+hooks: {after_point: [{run: [sh, -c, 'test ! -e kill || kill -9 $PPID']}]}
+finally: {light: restore}
+`
+
+// Ensure that a run that is killed before its first session is recorded, and again after it
+// was resumed and has moved the light, still knows how the light was found.
+func TestRun_KilledBeforeSession(t *testing.T) {
+	dir := t.TempDir()
+	command, must := program(t, dir)
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(dir, "fatal.yaml")
+	write(file, fatalExperiment)
+	must("connect", "rail0", "1>40,9>41")
+	must("run", file, "--rung", "memory", "--mode", "update") // 1>40 is in the way
+
+	// Nothing but the plan is left of it, and the light is as it was.
+	run := filepath.Join(dir, "state", "runs", must("runs", "list")[0]["run"].(string))
+	write(filepath.Join(run, "events.ndjson"), "")
+	write(filepath.Join(run, "samples.ndjson"), "")
+	if err := os.Remove(filepath.Join(run, "summary.json")); err != nil {
+		t.Fatal(err)
+	}
+
+	kill := filepath.Join(dir, "kill")
+	write(kill, "")
+	for range 2 {
+		if out, err := command("runs", "resume", "last").CombinedOutput(); err == nil {
+			t.Fatalf("it was not killed:\n%s", out)
+		}
+		if left := shown(must("show", "rail0")); slices.Contains(left, "1>40") {
+			t.Fatalf("it was killed before it had moved the light: %v", left)
+		}
+	}
+	if err := os.Remove(kill); err != nil {
+		t.Fatal(err)
+	}
+	must("runs", "finish", "last")
+	if left, want := shown(must("show", "rail0")), []string{"1>40", "9>41"}; !slices.Equal(left, want) {
+		t.Errorf("the light is left at %v, want %v", left, want)
+	}
+}
+
+// program returns how the program is run in a directory, with its state there: as a command,
+// and so that it must do well, with what it has written.
+func program(t *testing.T, dir string) (command func(args ...string) *exec.Cmd, must func(args ...string) []map[string]any) {
+	t.Helper()
+	path := filepath.Join(dir, "ocslab")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, path); err != nil { // testscript.Main goes by the name
+		t.Fatal(err)
+	}
+	command = func(args ...string) *exec.Cmd {
+		cmd := exec.Command(path, append([]string{"--emulated", "--json", "--state-dir", filepath.Join(dir, "state")}, args...)...)
+		cmd.Dir = dir
+		return cmd
+	}
+	must = func(args ...string) []map[string]any {
+		t.Helper()
+		cmd := command(args...)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%v: %v\n%s%s", args, err, out, stderr.String())
+		}
+		return objects(t, out)
+	}
+	return command, must
+}
+
+// shown are the circuits that "show" has written.
+func shown(lines []map[string]any) (list []string) {
+	for _, c := range lines {
+		if c["kind"] == "cross-connect" {
+			list = append(list, number(int(c["ingress"].(float64)))+">"+number(int(c["egress"].(float64))))
+		}
+	}
+	return list
 }
 
 // objects reads JSON lines.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ocslab/ocslab/internal/natural"
 	"github.com/ocslab/ocslab/internal/statedir"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/lab/history"
@@ -163,7 +164,7 @@ func (a *app) predict(ctx context.Context, name string, want ocs.Map, mode ocs.P
 	}
 	a.printf("%s (%s)\n", sw.Name, mode)
 	t.write(a.out, "  ")
-	a.printf("  blast radius: %s without light", circuits(c.Remove.Len()))
+	a.printf("  blast radius: %s without light", natural.Count(c.Remove.Len(), "circuit"))
 	if len(line.NICs) > 0 {
 		a.printf(", NICs %s", strings.Join(line.NICs, ", "))
 	}
@@ -176,13 +177,6 @@ func (a *app) predict(ctx context.Context, name string, want ocs.Map, mode ocs.P
 		a.printf("\n  predicted outage of light: %s\n", basis)
 	}
 	return nil
-}
-
-func circuits(n int) string {
-	if n == 1 {
-		return "1 circuit"
-	}
-	return fmt.Sprintf("%d circuits", n)
 }
 
 // nicsAt names the NICs at both ends of a circuit, if any is known.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ocslab/ocslab/experiment/plan"
+	"github.com/ocslab/ocslab/internal/natural"
 	"github.com/ocslab/ocslab/ocs"
 )
 
@@ -22,22 +23,14 @@ func planSize(p *plan.Plan) string {
 			moves += x.Reconfigurations(p.Condition(x.Condition))
 		}
 	}
-	text := plural(len(p.Points)-nulls, "point") + " with " + plural(moves, "reconfiguration")
+	text := natural.Count(len(p.Points)-nulls, "point") + " with " + natural.Count(moves, "reconfiguration")
 	if n := len(p.Conditions); n > 1 {
-		text = plural(n, "condition") + ", " + text
+		text = natural.Count(n, "condition") + ", " + text
 	}
 	if nulls > 0 {
-		text += ", " + plural(nulls, "null toggle")
+		text += ", " + natural.Count(nulls, "null toggle")
 	}
 	return fmt.Sprintf("%s, %s order, seed %d", text, p.Order, p.Seed)
-}
-
-// plural writes a number of things.
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 type planHead struct {

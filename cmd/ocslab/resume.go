@@ -89,7 +89,7 @@ func (a *app) resume(ctx context.Context, text string, only bool, to reportFlags
 		return errors.Join(err, w.Close())
 	}
 	x.bench.Circuits = found(so)
-	if x.bench.Circuits == nil { // it was killed before it could look
+	if x.bench.Circuits == nil { // it was killed before it could record them
 		if err := x.bench.Find(ctx); err != nil {
 			return errors.Join(err, w.Close())
 		}
@@ -102,9 +102,12 @@ func (a *app) resume(ctx context.Context, text string, only bool, to reportFlags
 	return a.finishRun(ctx, store, x, w, so, to)
 }
 
-// found are the circuits that the first session of a run has found; nil if none could
-// look.
+// found are the circuits that a run has found, as one of its sessions has recorded; nil if
+// none has, or there is no run yet.
 func found(r *runs.Run) map[string]ocs.Map {
+	if r == nil {
+		return nil
+	}
 	for _, s := range r.Sessions {
 		if s.Found != nil {
 			return s.Found

@@ -292,7 +292,8 @@ func (x *execution) run(ctx context.Context, store *runs.Store, w *runs.Writer, 
 	}
 	if so != nil {
 		r.Done, r.Dropped, r.Marks = so.Done, so.Dropped, so.Marks
-	} else {
+	}
+	if found(so) == nil { // or who resumes it after this session would find what it has moved
 		r.Session.Found = x.bench.Circuits
 	}
 	show := a.progress()

@@ -106,7 +106,7 @@ func (m *measured) stage(sum timeline.Summary, s *split) *Stage {
 // them, or out of sight. That is missing, but not late.
 func (s *split) waited(e timeline.Expectation) (d timeline.Duration, ok bool) {
 	d = timeline.Duration{Reconfiguration: e.Reconfiguration, Stage: e.Stage, Subject: e.Subject, Interval: timeline.Interval{Latest: timeline.Never}}
-	rec := s.reconfiguration(e.Reconfiguration)
+	rec := s.run.Reconfiguration(e.Reconfiguration)
 	if rec == nil {
 		return d, true
 	}

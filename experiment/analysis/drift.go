@@ -23,7 +23,7 @@ func (m *measured) drift(stage timeline.Stage, s *split) timeline.Estimate {
 	}
 	var list []done
 	for _, x := range m.medians(stage) {
-		if rec := s.reconfiguration(x.reconfiguration); rec != nil {
+		if rec := s.run.Reconfiguration(x.reconfiguration); rec != nil {
 			list = append(list, done{rec, x.ns})
 		}
 	}

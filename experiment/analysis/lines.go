@@ -68,7 +68,7 @@ func (a *Analysis) Lines() []any {
 		for _, n := range c.NICs {
 			for _, stage := range timeline.Stages() {
 				if x, ok := n.Stages[stage]; ok {
-					add(nicLine{"nic-summary", c.Number, n.Name, stage, x.Count, x.Missing, quantilesOf(x)})
+					add(nicLine{"nic-summary", c.Number, n.Name, stage, x.Count, x.Missing, x.QuantileFields()})
 				}
 				if k := n.Unseen[stage]; k > 0 {
 					add(unseenNIC{"nic-summary", c.Number, n.Name, stage, 0, k})
@@ -119,27 +119,6 @@ type conditionLine struct {
 	Held             map[string]int `json:"held,omitempty"`
 }
 
-// quantileFields are what summaries have in common.
-type quantileFields struct {
-	MedianNS     int64 `json:"median_ns"`
-	MedianLowNS  int64 `json:"median_low_ns"`
-	MedianHighNS int64 `json:"median_high_ns"`
-	P95NS        int64 `json:"p95_ns"`
-	P95LowNS     int64 `json:"p95_low_ns"`
-	P95HighNS    int64 `json:"p95_high_ns"`
-	P99NS        int64 `json:"p99_ns"`
-	P99LowNS     int64 `json:"p99_low_ns"`
-	P99HighNS    int64 `json:"p99_high_ns"`
-	ResolutionNS int64 `json:"resolution_ns"`
-}
-
-func quantilesOf(s timeline.Summary) quantileFields {
-	return quantileFields{
-		s.Median.NS, s.Median.LowNS, s.Median.HighNS, s.P95.NS, s.P95.LowNS, s.P95.HighNS,
-		s.P99.NS, s.P99.LowNS, s.P99.HighNS, int64(s.Resolution),
-	}
-}
-
 type stageLine struct {
 	Kind      string         `json:"kind"`
 	Condition int            `json:"condition"`
@@ -147,7 +126,7 @@ type stageLine struct {
 	Stage     timeline.Stage `json:"stage"`
 	Count     int            `json:"count"`
 	Missing   int            `json:"missing"`
-	quantileFields
+	timeline.QuantileFields
 	StepNS       int64    `json:"step_ns"`
 	Share        float64  `json:"share"`
 	MinNS        int64    `json:"min_ns"`
@@ -165,7 +144,7 @@ type stageLine struct {
 
 func (x *Stage) line(condition int, label string) stageLine {
 	l := stageLine{
-		"stage-summary", condition, label, x.Stage, x.Count, x.Missing, quantilesOf(x.Summary), int64(x.Step), finite(x.Share),
+		"stage-summary", condition, label, x.Stage, x.Count, x.Missing, x.Summary.QuantileFields(), int64(x.Step), finite(x.Share),
 		x.Min.Mid(), x.Box.Q1, x.Box.Q3, x.Max.Mid(), int64(x.AA), int64(x.Floor), x.Drift.NS, x.Drift.LowNS, x.Drift.HighNS, nil, nil,
 	}
 	if x.Spurious != nil {
@@ -191,7 +170,7 @@ type nicLine struct {
 	Stage     timeline.Stage `json:"stage"`
 	Count     int            `json:"count"`
 	Missing   int            `json:"missing"`
-	quantileFields
+	timeline.QuantileFields
 }
 
 type unseenNIC struct {

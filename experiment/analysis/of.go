@@ -87,7 +87,6 @@ type split struct {
 	run      *runs.Run
 	seed     uint64
 	fibres   *fibres
-	at       map[int]int // place of each reconfiguration in the run's list
 	marks    map[int][]timeline.Mark
 	left     map[int][]timeline.Mark // with what modules say of light; nil if nothing was left out of marks
 	expected map[int][]timeline.Expectation
@@ -101,22 +100,19 @@ const (
 )
 
 func newSplit(r *runs.Run) *split {
-	s := &split{run: r, at: make(map[int]int, len(r.Reconfigurations)), fibres: newFibres(r.Lab)}
+	s := &split{run: r, fibres: newFibres(r.Lab)}
 	if r.Plan != nil {
 		s.seed = r.Plan.Seed
 	}
-	for i, rec := range r.Reconfigurations {
-		s.at[rec.Number] = i
-	}
 	key := func(number int) int {
-		i, ok := s.at[number]
+		rec := r.Reconfiguration(number)
 		switch {
-		case !ok:
+		case rec == nil:
 			return nobody
-		case r.Reconfigurations[i].Null:
+		case rec.Null:
 			return nulls
 		}
-		return r.Reconfigurations[i].Condition
+		return rec.Condition
 	}
 	kind, expected := OneKind(r.Marks, r.Expected)
 	marks := kind
@@ -179,14 +175,6 @@ func (s *split) limits() []plan.Limit {
 		return nil
 	}
 	return s.run.File.Limits
-}
-
-// reconfiguration returns one of the run's, or nil.
-func (s *split) reconfiguration(number int) *runs.Reconfiguration {
-	if i, ok := s.at[number]; ok {
-		return &s.run.Reconfigurations[i]
-	}
-	return nil
 }
 
 // byStage returns the stretches of durations that are of one stage. Durations come in

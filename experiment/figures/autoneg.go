@@ -86,7 +86,7 @@ func (f *findings) inOrder(c plan.Condition, label string, i int) chart.Line {
 	for place, number := range f.numbers[c.Number] {
 		var slowest timeline.Interval
 		for _, d := range linkUp(f, f.moments[number]) {
-			slowest = later(slowest, d)
+			slowest = timeline.Later(slowest, d)
 		}
 		if slowest.Latest > 0 {
 			line.Points = append(line.Points, chart.Point{

@@ -75,9 +75,9 @@ func momentsOf(marks []timeline.Mark, counts map[int]bool) map[int]moments {
 		case !seen:
 			at = m.Interval
 		case first(m.Stage):
-			at = earlier(at, m.Interval)
+			at = timeline.Earlier(at, m.Interval)
 		default:
-			at = later(at, m.Interval)
+			at = timeline.Later(at, m.Interval)
 		}
 		of[m.Stage][m.Subject] = at
 	}
@@ -93,16 +93,7 @@ func first(s timeline.Stage) bool {
 	return false
 }
 
-// earlier and later hold the first and the last of two moments, whichever that was.
-func earlier(a, b timeline.Interval) timeline.Interval {
-	return timeline.Interval{Earliest: min(a.Earliest, b.Earliest), Latest: min(a.Latest, b.Latest)}
-}
-
-func later(a, b timeline.Interval) timeline.Interval {
-	return timeline.Interval{Earliest: max(a.Earliest, b.Earliest), Latest: max(a.Latest, b.Latest)}
-}
-
-// extreme folds the moments of a stage by earlier or later. It reports false if there are none.
+// extreme folds the moments of a stage by [timeline.Earlier] or [timeline.Later]. It reports false if there are none.
 func (m moments) extreme(s timeline.Stage, fold func(a, b timeline.Interval) timeline.Interval) (at timeline.Interval, ok bool) {
 	for _, i := range m[s] {
 		if ok {
@@ -160,7 +151,7 @@ type quantity func(f *findings, m moments) []timeline.Interval
 // sinceCommand is how long after the command each subject reached a stage.
 func sinceCommand(s timeline.Stage) quantity {
 	return func(f *findings, m moments) (found []timeline.Interval) {
-		command, ok := m.extreme(timeline.Command, earlier)
+		command, ok := m.extreme(timeline.Command, timeline.Earlier)
 		if !ok {
 			return nil
 		}
@@ -191,7 +182,7 @@ func (f *findings) light(m moments, nic string) (at timeline.Interval, ok bool) 
 
 // lightAfterAck is how long after the acknowledgement optical power was back at a port.
 func lightAfterAck(f *findings, m moments) (found []timeline.Interval) {
-	ack, ok := m.extreme(timeline.Ack, later)
+	ack, ok := m.extreme(timeline.Ack, timeline.Later)
 	if !ok {
 		return nil
 	}
@@ -231,7 +222,7 @@ func trafficAfterCarrier(_ *findings, m moments) (found []timeline.Interval) {
 		b, okB := m[timeline.CarrierUp][to]
 		switch {
 		case okA && okB:
-			a = later(a, b)
+			a = timeline.Later(a, b)
 		case okB: // the other's link was held
 			a = b
 		case !okA:
@@ -247,8 +238,8 @@ func trafficAfterCarrier(_ *findings, m moments) (found []timeline.Interval) {
 // where there are none that of light.
 func outage(_ *findings, m moments) []timeline.Interval {
 	for _, s := range outageStages {
-		lost, okLost := m.extreme(s.lost, earlier)
-		back, okBack := m.extreme(s.back, later)
+		lost, okLost := m.extreme(s.lost, timeline.Earlier)
+		back, okBack := m.extreme(s.back, timeline.Later)
 		if okLost && okBack {
 			return []timeline.Interval{back.Sub(lost)}
 		}
@@ -300,7 +291,7 @@ func (f *findings) largest(q quantity, c plan.Condition) (at timeline.Interval, 
 	for _, number := range f.numbers[c.Number] {
 		for _, d := range q(f, f.moments[number]) {
 			if ok {
-				d = later(at, d)
+				d = timeline.Later(at, d)
 			}
 			at, ok = d, true
 		}

@@ -61,12 +61,12 @@ func opus9c(f *findings, p *report.Paper) {
 // powerChart shows the power at the ports of a reconfiguration around its move, and where
 // the paper saw it.
 func (f *findings) powerChart(number int) (chart.Lines, bool) {
-	command, ok := f.moments[number].extreme(timeline.Command, earlier)
+	command, ok := f.moments[number].extreme(timeline.Command, timeline.Earlier)
 	if !ok {
 		return chart.Lines{}, false
 	}
 	from, to := -100*time.Millisecond, 500*time.Millisecond // the rest of the time is flat
-	if last, ok := f.moments[number].extreme(timeline.Light, later); ok {
+	if last, ok := f.moments[number].extreme(timeline.Light, timeline.Later); ok {
 		to = max(to, 2*time.Duration(last.Sub(command).Latest))
 	}
 	lines := chart.Lines{

@@ -10,9 +10,11 @@ import (
 	"github.com/ocslab/ocslab/ocs"
 )
 
-// What a plan takes for granted.
+// SetupTime is about how long it takes to open a testbed.
+const SetupTime = 300 * time.Millisecond
+
+// What else a plan takes for granted.
 const (
-	setupTime     = 300 * time.Millisecond // to open a testbed
 	finallyTime   = 200 * time.Millisecond // to put the light back
 	overheadTime  = 100 * time.Millisecond // of a reconfiguration: reading back, the last readings of power
 	trafficTime   = 2 * time.Millisecond   // from carrier to the first packet

@@ -196,7 +196,7 @@ func (w *walk) hooks(all []Hook, s Step, params map[string]string) bool {
 func (w *walk) setUp(c *Condition) bool {
 	s := Step{Condition: c.Number}
 	open := s
-	open.Kind, open.Takes = StepSetup, setupTime
+	open.Kind, open.Takes = StepSetup, SetupTime
 	s.Where = BeforeSetup
 	w.at = nil // the testbed reads what it finds
 	if !w.step(open) || !w.hooks(w.file.Hooks.Setup, s, c.Parameters) {

@@ -78,7 +78,7 @@ func (b *book) methods() *section {
 	if p := r.Plan; p != nil {
 		add("Order", string(p.Order))
 		add("Seed", strconv.FormatUint(p.Seed, 10))
-		add("Warm-ups", fmt.Sprintf("%s of the sequence after each set-up, not counted", plural(p.WarmUps, "lap")))
+		add("Warm-ups", fmt.Sprintf("%s of the sequence after each set-up, not counted", natural.Count(p.WarmUps, "lap")))
 		repeats := map[int]int{}
 		for _, x := range p.Points {
 			if !x.Null {
@@ -98,7 +98,7 @@ func (b *book) methods() *section {
 		t.add(text(n.Name), text(n.Tx), text(n.Rx), text(strings.Join(distinct(firmware[key]), "; ")), text(n.Driver))
 	}
 	if len(t.Rows) > mostOpen {
-		s.fold(plural(len(nics), "network card"), func(s *section) { s.table(t.done("the lab file")) })
+		s.fold(natural.Count(len(nics), "network card"), func(s *section) { s.table(t.done("the lab file")) })
 	} else {
 		s.table(t.done("the lab file"))
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ocslab/ocslab/experiment/plan"
+	"github.com/ocslab/ocslab/experiment/report/chart"
 	"github.com/ocslab/ocslab/timeline"
 )
 
@@ -24,19 +25,6 @@ func grain(ns, half int64) int64 {
 }
 
 func magnitude(ns int64) int64 { return max(ns, -max(ns, -math.MaxInt64)) }
-
-// unit is that of a time of the given size.
-func unit(ns int64) (worth int64, name string) {
-	switch ns = magnitude(ns); {
-	case ns >= 1e9:
-		return 1e9, "s"
-	case ns >= 1e6:
-		return 1e6, "ms"
-	case ns >= 1e3:
-		return 1e3, "µs"
-	}
-	return 1, "ns"
-}
 
 // rounding is where a number goes that lies between two that can be written.
 type rounding int
@@ -73,14 +61,14 @@ func in(ns, worth, step int64, way rounding) string {
 // Resolution is that of what it was made from.
 func value(e timeline.Estimate, resolution time.Duration) string {
 	half := uncertainty(e, resolution)
-	worth, name := unit(max(magnitude(e.NS), half))
+	worth, name := chart.UnitOf(max(magnitude(e.NS), half))
 	return in(e.NS, worth, grain(e.NS, half), near) + " " + name
 }
 
 // bounds are those of a statistic, rounded outwards, in its unit: "[202.9, 203.6]".
 func bounds(e timeline.Estimate, resolution time.Duration) string {
 	half := uncertainty(e, resolution)
-	worth, _ := unit(max(magnitude(e.NS), half))
+	worth, _ := chart.UnitOf(max(magnitude(e.NS), half))
 	step := grain(e.NS, half)
 	return "[" + in(e.LowNS, worth, step, down) + ", " + in(e.HighNS, worth, step, up) + "]"
 }
@@ -111,7 +99,7 @@ func interval(i timeline.Interval) string {
 
 // exact writes a time that somebody has chosen, with all its digits.
 func exact(d time.Duration) string {
-	worth, name := unit(int64(d))
+	worth, name := chart.UnitOf(magnitude(int64(d)))
 	s := in(int64(d), worth, 1, near)
 	if strings.Contains(s, ".") {
 		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
@@ -130,7 +118,7 @@ func rounded(d time.Duration, digits int, way rounding) string {
 	for limit := int64(math.Pow10(digits)); magnitude(ns)/step >= limit; {
 		step *= 10
 	}
-	worth, name := unit(ns)
+	worth, name := chart.UnitOf(magnitude(ns))
 	return in(ns, worth, step, way) + " " + name
 }
 

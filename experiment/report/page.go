@@ -68,7 +68,7 @@ func (s *section) fold(title string, fill func(*section)) {
 func (s *section) draw(heading string, c chart.Chart, caption, what string) {
 	if stack, ok := c.(chart.Stack); ok {
 		s.draw(chart.Title(stack.Charts[0]), stack.Charts[0], caption, "")
-		s.fold(plural(len(stack.Charts)-1, "more "+what), func(in *section) {
+		s.fold(natural.Count(len(stack.Charts)-1, "more "+what), func(in *section) {
 			for _, one := range stack.Charts[1:] {
 				in.draw(chart.Title(one), one, "", "")
 			}
@@ -174,18 +174,11 @@ func (b *book) facts() []fact {
 		}
 	}
 	facts = append(facts, fact{"Recorded", fmt.Sprintf("%d reconfigurations in %s, %d null toggles, %d marks",
-		len(r.Reconfigurations)-nulls, plural(len(b.a.Conditions), "condition"), nulls, len(r.Marks))})
+		len(r.Reconfigurations)-nulls, natural.Count(len(b.a.Conditions), "condition"), nulls, len(r.Marks))})
 	if r.Meta.Figure != "" {
 		facts = append(facts, fact{"Preset", r.Meta.Figure})
 	}
 	return facts
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // verdict is what became of the limits.
@@ -281,7 +274,7 @@ func (b *book) keyFigures() *section {
 		open = 1
 	}
 	show(s, b.shown[:open])
-	s.fold(plural(len(b.shown)-open, "more condition"), func(s *section) { show(s, b.shown[open:]) })
+	s.fold(natural.Count(len(b.shown)-open, "more condition"), func(s *section) { show(s, b.shown[open:]) })
 	if n := len(b.a.Conditions) - len(b.shown); n > 0 {
 		s.add(block{Text: fmt.Sprintf("%d more conditions are not shown; all are in %s", n, b.export("summary"))})
 	}
@@ -321,7 +314,7 @@ func (b *book) overview() *table {
 
 func (b *book) keyTable(c analysis.Condition) *table {
 	t := &table{
-		Caption: fmt.Sprintf("Time since the command; %s in %s", plural(c.Reconfigurations, "reconfiguration"), plural(c.Points, "point")),
+		Caption: fmt.Sprintf("Time since the command; %s in %s", natural.Count(c.Reconfigurations, "reconfiguration"), natural.Count(c.Points, "point")),
 		Head: []cell{text("stage"), digit("n"), digit("missing"), digit("median [95 % CI]"), digit("p95"), digit("p99"), digit("share"),
 			digit("known to"), digit("cannot resolve below")},
 	}
@@ -376,7 +369,7 @@ func (b *book) single() *section {
 		return nil
 	}
 	s.draw(chart.Title(all[0].chart), all[0].chart, all[0].caption+whiskers, "")
-	s.fold(plural(len(all)-1, "more reconfiguration")+": typical and slowest ones, and outliers", func(s *section) {
+	s.fold(natural.Count(len(all)-1, "more reconfiguration")+": typical and slowest ones, and outliers", func(s *section) {
 		for _, d := range all[1:] {
 			s.draw(chart.Title(d.chart), d.chart, d.caption, "")
 		}
@@ -396,7 +389,7 @@ func (b *book) single() *section {
 		n += c.OutlierCount
 		t.left += max(0, c.OutlierCount-len(c.Outliers))
 	}
-	s.fold(plural(n, "outlier"), func(s *section) { s.table(t.done(b.export("durations"))) })
+	s.fold(natural.Count(n, "outlier"), func(s *section) { s.table(t.done(b.export("durations"))) })
 	return s
 }
 
@@ -417,7 +410,7 @@ func (b *book) spread() *section {
 	last := len(b.stageList) - 1
 	s.draw(string(b.stageList[last]), b.cdf(b.stageList[last]), "The part of all durations that is not above a time, as is most likely for the intervals that were seen "+
 		"(Turnbull's estimate). In a shaded box it is known how much the curve rises, and not where. A curve that ends below 100 % has durations that never came."+left, "")
-	s.fold(plural(last, "other stage"), func(s *section) {
+	s.fold(natural.Count(last, "other stage"), func(s *section) {
 		for _, stage := range b.stageList[:last] {
 			s.draw(string(stage), b.cdf(stage), "", "")
 		}
@@ -501,7 +494,7 @@ func (b *book) nics() *section {
 		s.table(tables[0])
 		tables, what = tables[1:], "more condition"
 	}
-	s.fold(plural(len(tables), what), func(s *section) {
+	s.fold(natural.Count(len(tables), what), func(s *section) {
 		for _, t := range tables {
 			s.table(t)
 		}
@@ -585,7 +578,7 @@ func (b *book) background() *section {
 		t.add(text(string(x.Stage)), count(x.Nulls), count(x.Marked), digit(percent(x.Low)+" to "+percent(x.High)), digit(exact(x.Window)))
 	}
 	first := b.a.Background[0]
-	said := fmt.Sprintf("In %s nothing was changed and all was watched for %s: ", plural(first.Nulls, "null toggle"), exact(first.Window))
+	said := fmt.Sprintf("In %s nothing was changed and all was watched for %s: ", natural.Count(first.Nulls, "null toggle"), exact(first.Window))
 	if len(seen) == 0 {
 		said += "no mark was seen."
 	} else {
@@ -684,13 +677,13 @@ func (b *book) missing() *section {
 	}
 	var list []string
 	for _, nic := range slices.SortedFunc(maps.Keys(held), natural.Compare) {
-		list = append(list, fmt.Sprintf("%s kept its link in %s", nic, plural(held[nic], "reconfiguration")))
+		list = append(list, fmt.Sprintf("%s kept its link in %s", nic, natural.Count(held[nic], "reconfiguration")))
 	}
 	if len(list) > 20 {
 		list = append(list[:20], fmt.Sprintf("%d more NICs kept their link at times", len(list)-20))
 	}
 	if n := len(r.Dropped); n > 0 {
-		list = append(list, fmt.Sprintf("%s not done, since it was known well enough without, or on request", plural(n, "point")))
+		list = append(list, fmt.Sprintf("%s not done, since it was known well enough without, or on request", natural.Count(n, "point")))
 	}
 	if len(list) > 0 {
 		s.add(block{Heading: "Also", List: list})

@@ -6,9 +6,6 @@ import (
 	"github.com/ocslab/ocslab/experiment/plan"
 )
 
-// Times that the plan does not have.
-const setUpTakes = 300 * time.Millisecond // to open a testbed
-
 // kind is what points that take equally long have in common.
 type kind struct {
 	condition int

@@ -12,9 +12,6 @@ import (
 	"github.com/ocslab/ocslab/experiment/runs"
 )
 
-// defaultAfter is how many repeats a stop rule without a number of its own lets be done.
-const defaultAfter = 10
-
 // points is the work of Run: all points that are left, in the order of the plan.
 func (s *session) points(ctx context.Context) error {
 	if s.File.Finally == nil { // which every experiment has
@@ -228,7 +225,7 @@ func step(r runs.Reconfiguration) string {
 // stopEarly drops the repeats of a condition that are left if the stop rule is met.
 func (s *session) stopEarly(condition int) error {
 	rule, n := s.File.Stop, s.repeats[condition]
-	if rule == nil || s.Enough == nil || n == s.judged[condition] || n < cmp.Or(rule.After, defaultAfter) {
+	if rule == nil || s.Enough == nil || n == s.judged[condition] || n < cmp.Or(rule.After, plan.DefaultAfter) {
 		return nil
 	}
 	s.judged[condition] = n

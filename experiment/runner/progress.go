@@ -76,7 +76,7 @@ func (s *session) expectSetUps(i int) {
 		if s.done[p.ID] || s.dropped[p.ID] || !plan.NeedsSetup(on, c) {
 			continue
 		}
-		s.setUps += setUpTakes + time.Duration(s.Plan.WarmUps*len(c.Sequence))*c.Expected
+		s.setUps += plan.SetupTime + time.Duration(s.Plan.WarmUps*len(c.Sequence))*c.Expected
 		on = c
 	}
 }

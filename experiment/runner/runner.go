@@ -18,7 +18,8 @@ type Runner struct {
 	File   *plan.File // its hooks, wait, stop rule and finally
 	Writer Recorder   // is closed when Run returns
 
-	// Session is what is recorded of this session. Found should be set in the first one.
+	// Session is what is recorded of this session. Found should be set in the first one that
+	// is recorded.
 	Session runs.Session
 
 	// Open opens a testbed for conditions, which share a set-up.

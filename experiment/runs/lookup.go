@@ -39,7 +39,7 @@ func (r *Run) SamplesOf(number int) []Sample {
 // ConditionOf returns the condition of a reconfiguration, or nil.
 func (r *Run) ConditionOf(number int) *plan.Condition {
 	c := r.Reconfiguration(number)
-	if c == nil || r.Plan == nil {
+	if c == nil {
 		return nil
 	}
 	return r.Plan.Condition(c.Condition)

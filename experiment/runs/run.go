@@ -56,8 +56,8 @@ type Session struct {
 	Version  string    `json:"version"`
 	Revision string    `json:"revision"`
 	Ended    string    `json:"ended,omitempty"` // why; "" while it goes on or if it was killed
-	// Found are the circuits that the run found, which finally restores; only the first
-	// session has them.
+	// Found are the circuits that the run found, which finally restores; only one session
+	// has them, the first that could be recorded.
 	Found map[string]ocs.Map `json:"found,omitempty"`
 }
 

@@ -327,6 +327,10 @@ func TestRun_Lookup(t *testing.T) {
 	if c := r.ConditionOf(8); c == nil || c.Number != 1 {
 		t.Errorf("ConditionOf(8)=%+v", c)
 	}
+	r.Plan = nil
+	if c := r.ConditionOf(8); c != nil {
+		t.Errorf("without a plan ConditionOf(8)=%+v", c)
+	}
 }
 
 // Ensure that what happens while a point is open writes nothing before it is over, and then

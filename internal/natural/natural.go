@@ -1,4 +1,5 @@
-// Package natural puts names in the order that people expect.
+// Package natural puts names in the order that people expect, and numbers of things in
+// their words.
 package natural
 
 import (

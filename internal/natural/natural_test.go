@@ -34,3 +34,12 @@ func TestCompare_Order(t *testing.T) {
 		}
 	})
 }
+
+// Ensure that one thing has no s.
+func TestCount(t *testing.T) {
+	for n, want := range map[int]string{0: "0 points", 1: "1 point", 2: "2 points", -1: "-1 points"} {
+		if got := natural.Count(n, "point"); got != want {
+			t.Errorf("Count(%d): %q, want %q", n, got, want)
+		}
+	}
+}

@@ -33,6 +33,8 @@ var (
 	ErrUnknownID = errors.New("no such change in the history")
 	// ErrUndone: the change to take back has been taken back.
 	ErrUndone = errors.New("already taken back")
+	// ErrUnrecorded: a [Recorder] could not record a change and did not pass it on.
+	ErrUnrecorded = errors.New("nothing was sent, as it could not be recorded")
 )
 
 // State is what is known of the outcome of a change.

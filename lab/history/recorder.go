@@ -49,12 +49,12 @@ func (r *Recorder) ID() int {
 // Apply records c, passes it on, and records what became of it, also when ctx
 // has ended meanwhile. An empty change is passed on unrecorded.
 //
-// When c cannot be recorded it is not passed on, and the Receipt is zero. When
-// its outcome cannot be, the Receipt is that of the device, the error says so,
-// and the entry stays [Pending]. It also stays Pending, with a note, when the
-// outcome is unknown: something was sent, and then ctx ended or the device
-// gave no clear answer, or refused a change of which an earlier request may
-// have taken effect.
+// When c cannot be recorded it is not passed on, the Receipt is zero, and the
+// error matches [ErrUnrecorded]. When its outcome cannot be, the Receipt is that
+// of the device, the error says so, and the entry stays [Pending]. It also stays
+// Pending, with a note, when the outcome is unknown: something was sent, and then
+// ctx ended or the device gave no clear answer, or refused a change of which an
+// earlier request may have taken effect.
 func (r *Recorder) Apply(ctx context.Context, c ocs.Change) (ocs.Receipt, error) {
 	if c.Empty() {
 		return r.Switch.Apply(ctx, c)
@@ -63,7 +63,7 @@ func (r *Recorder) Apply(ctx context.Context, c ocs.Change) (ocs.Receipt, error)
 	e.Change = c
 	id, err := r.log.begin(ctx, e)
 	if err != nil {
-		return ocs.Receipt{}, fmt.Errorf("nothing was sent, as it could not be recorded: %w", err)
+		return ocs.Receipt{}, fmt.Errorf("%w: %w", ErrUnrecorded, err)
 	}
 	receipt, err := r.Switch.Apply(ctx, c)
 	state, detail := outcome(ctx, receipt, err)

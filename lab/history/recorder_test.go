@@ -130,8 +130,10 @@ func TestRecorder_NotRecorded(t *testing.T) {
 	fake := &fakeSwitch{}
 	sw := l.Wrap(fake, history.Entry{Device: device})
 	l.SetFsync(func(*os.File) error { return broken })
-	if r, err := sw.Apply(t.Context(), change("/1>33")); !errors.Is(err, broken) || !reflect.DeepEqual(r, ocs.Receipt{}) || fake.calls != 0 {
+	if r, err := sw.Apply(t.Context(), change("/1>33")); !errors.Is(err, broken) || !errors.Is(err, history.ErrUnrecorded) || !reflect.DeepEqual(r, ocs.Receipt{}) || fake.calls != 0 {
 		t.Errorf("Apply: %+v, %v, %d calls, want %v and no call", r, err, fake.calls, broken)
+	} else if want := "nothing was sent, as it could not be recorded: "; !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("Apply: %q, want %q first", err, want)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

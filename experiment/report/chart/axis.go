@@ -87,15 +87,16 @@ func newScale(a Axis, s span, from, to float64) scale {
 		if a.Log {
 			typical = math.Sqrt(s.lo * s.hi)
 		}
-		out.unit, out.unitName = unitOf(typical)
+		out.unit, out.unitName = UnitOf(typical)
 	case Portion:
 		out.unit, out.unitName = 0.01, "%"
 	}
 	return out
 }
 
-// unitOf is the unit in which times of about that size are written.
-func unitOf(ns float64) (unit float64, name string) {
+// UnitOf is the unit in which times of about that size, in nanoseconds and not below 0, are
+// written.
+func UnitOf[N int64 | float64](ns N) (worth N, name string) {
 	switch {
 	case ns >= 1e9:
 		return 1e9, "s"
