@@ -206,7 +206,8 @@ type NIC struct {
 	Hears, HeardBy string
 
 	Carrier Carrier
-	Since   timeline.Interval // of Carrier, on the host's axis; zero if never seen to change
+	Since   timeline.Interval // of Carrier, on the axis of the marks; zero if never seen to change
+	SinceAt time.Time         // the same by the clock, about; zero if never seen to change
 	// State is what the firmware says of the link: "up", "down", "polling"; "" if it is
 	// not asked.
 	State string
@@ -231,11 +232,14 @@ type Sample struct {
 
 // Move is one reconfiguration, done here, by a run, or by somebody else.
 type Move struct {
-	Number  int
-	Title   string // what was done: "connect rail0 1>33"
-	CLI     string // the same as a command
-	By      string // "us", "run opus-toggle", "others"
+	Number int
+	Title  string // what was done: "connect rail0 1>33"
+	CLI    string // the same as a command
+	By     string // "us", "run opus-toggle", "others"
+	// Began is when the command was sent, which is the earliest instant of the first command
+	// mark: so an instant t is at that instant plus t less Began on the axis of the marks.
 	Began   time.Time
+	Ended   time.Time // zero while it is Running
 	Running bool
 	Phase   string // what is waited for, in words: "light", "carrier of gpu1/ens1f0"
 
