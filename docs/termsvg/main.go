@@ -2,6 +2,9 @@
 // hand to make the pictures of the documentation from real output:
 //
 //	ocslab demo | go run ./docs/termsvg -prompt 'go run ./cmd/ocslab demo' > docs/demo.svg
+//	tmux capture-pane -e -p -t SESSION | go run ./docs/termsvg > docs/tui-patch.svg
+//
+// It knows the sequences that set colours and attributes, and leaves all others out.
 package main
 
 import (
@@ -11,14 +14,18 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/mattn/go-runewidth"
 )
 
 const (
-	charWidth  = 8.4 // of a 14 px monospace font
-	lineHeight = 19
-	margin     = 16
+	charWidth = 8.4 // of a 14 px monospace font
+	margin    = 16
+
+	background = "#11151c"
+	foreground = "#d7dde6"
 )
 
 func main() {
@@ -30,43 +37,320 @@ func main() {
 	}
 }
 
+// look is how a character is shown: colours as "#rrggbb", "" for the default.
+type look struct {
+	fg, bg                             string
+	bold, dim, underline, rev, crossed bool
+}
+
+// colours are those it comes to.
+func (l look) colours() (fg, bg string) {
+	fg, bg = l.fg, l.bg
+	if l.rev {
+		if fg == "" {
+			fg = foreground
+		}
+		if bg == "" {
+			bg = background
+		}
+		fg, bg = bg, fg
+	}
+	if fg == "" {
+		fg = foreground
+	}
+	return fg, bg
+}
+
+// span is characters of one look, from a column on.
+type span struct {
+	column int
+	text   []rune
+	look   look
+}
+
+// parse reads a line, and goes on with the look that the one before ended with.
+func parse(line string, now look) (spans []span, width int, end look) {
+	for len(line) > 0 {
+		if rest, ok := strings.CutPrefix(line, "\x1b["); ok {
+			n := strings.IndexFunc(rest, func(r rune) bool { return r >= 0x40 && r <= 0x7e })
+			if n < 0 {
+				return spans, width, now
+			}
+			if rest[n] == 'm' {
+				now = now.set(rest[:n])
+			}
+			line = rest[n+1:]
+			continue
+		}
+		r, size := rune(line[0]), 1
+		for i, x := range line {
+			if i > 0 {
+				size = i
+				break
+			}
+			r, size = x, len(line)
+		}
+		line = line[size:]
+		if r < ' ' {
+			continue
+		}
+		last := len(spans) - 1
+		if last < 0 || spans[last].look != now {
+			spans = append(spans, span{column: width, look: now})
+			last++
+		}
+		spans[last].text = append(spans[last].text, r)
+		width += runewidth.RuneWidth(r)
+	}
+	return spans, width, now
+}
+
+// set changes the look as a sequence of numbers says.
+func (l look) set(codes string) look {
+	numbers := strings.FieldsFunc(codes, func(r rune) bool { return r == ';' || r == ':' })
+	if len(numbers) == 0 {
+		return look{}
+	}
+	for i := 0; i < len(numbers); i++ {
+		n, _ := strconv.Atoi(numbers[i])
+		switch {
+		case n == 0:
+			l = look{}
+		case n == 1:
+			l.bold = true
+		case n == 2:
+			l.dim = true
+		case n == 4:
+			l.underline = true
+		case n == 7:
+			l.rev = true
+		case n == 9:
+			l.crossed = true
+		case n == 22:
+			l.bold, l.dim = false, false
+		case n == 24:
+			l.underline = false
+		case n == 27:
+			l.rev = false
+		case n == 29:
+			l.crossed = false
+		case n >= 30 && n <= 37:
+			l.fg = palette(n - 30)
+		case n >= 90 && n <= 97:
+			l.fg = palette(n - 90 + 8)
+		case n >= 40 && n <= 47:
+			l.bg = palette(n - 40)
+		case n >= 100 && n <= 107:
+			l.bg = palette(n - 100 + 8)
+		case n == 39:
+			l.fg = ""
+		case n == 49:
+			l.bg = ""
+		case n == 38 || n == 48:
+			var colour string
+			colour, i = extended(numbers, i)
+			if n == 38 {
+				l.fg = colour
+			} else {
+				l.bg = colour
+			}
+		}
+	}
+	return l
+}
+
+// extended reads a colour of 256 or of 24 bits, which begins at numbers[i], and returns where
+// it ends.
+func extended(numbers []string, i int) (string, int) {
+	at := func(k int) int {
+		if k >= len(numbers) {
+			return 0
+		}
+		n, _ := strconv.Atoi(numbers[k])
+		return n & 255
+	}
+	switch at(i + 1) {
+	case 5:
+		return palette(at(i + 2)), i + 2
+	case 2:
+		return fmt.Sprintf("#%02x%02x%02x", at(i+2), at(i+3), at(i+4)), i + 4
+	}
+	return "", i + 1
+}
+
+// palette is one of the 256 colours of a terminal.
+func palette(n int) string {
+	base := [...]string{
+		"#1c2028", "#ff6b6b", "#5fd787", "#ffd75f", "#5fa8ff", "#c792ea", "#56c8c8", "#c8ccd4",
+		"#6b7280", "#ff8787", "#87ffaf", "#ffe08a", "#87c3ff", "#dcb3ff", "#87e0e0", "#ffffff",
+	}
+	switch {
+	case n < len(base):
+		return base[n]
+	case n < 232:
+		steps := [...]int{0, 95, 135, 175, 215, 255}
+		n -= 16
+		return fmt.Sprintf("#%02x%02x%02x", steps[n/36], steps[n/6%6], steps[n%6])
+	}
+	g := 8 + (n-232)*10
+	return fmt.Sprintf("#%02x%02x%02x", g, g, g)
+}
+
 func draw(w io.Writer, r io.Reader, prompt string) error {
-	var lines []string
+	var lines [][]span
+	columns := runewidth.StringWidth(prompt) + 2
+	lineHeight := 19
+	var now look
 	in := bufio.NewScanner(r)
+	in.Buffer(nil, 1<<20)
 	for in.Scan() {
-		lines = append(lines, strings.ReplaceAll(in.Text(), "\t", "    "))
+		text := strings.ReplaceAll(in.Text(), "\t", "    ")
+		if strings.Contains(text, "\x1b[") || strings.ContainsAny(text, "│█") {
+			lineHeight = 17 // so that lines of frames join
+		}
+		var spans []span
+		var width int
+		spans, width, now = parse(text, now)
+		lines = append(lines, spans)
+		columns = max(columns, width)
 	}
 	if err := in.Err(); err != nil {
 		return err
-	}
-	columns := utf8.RuneCountInString(prompt) + 2
-	for _, l := range lines {
-		columns = max(columns, utf8.RuneCountInString(l))
 	}
 	rows := len(lines)
 	if prompt != "" {
 		rows++
 	}
 	width, height := float64(columns)*charWidth+2*margin, rows*lineHeight+2*margin
-	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %d" font-family="ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="14">`+"\n", width, height)
-	fmt.Fprintf(out, `<rect width="100%%" height="100%%" rx="8" fill="#11151c"/>`+"\n")
-	y := margin + 14
-	line := func(color, text string) {
-		// textLength keeps the columns in line whatever font there is.
-		if n := utf8.RuneCountInString(text); n > 0 {
-			fmt.Fprintf(out, `<text x="%d" y="%d" fill="%s" xml:space="preserve" textLength="%.1f" lengthAdjust="spacingAndGlyphs">`, margin, y, color, float64(n)*charWidth)
-			xml.EscapeText(out, []byte(text))
-			fmt.Fprint(out, "</text>\n")
-		}
-		y += lineHeight
-	}
+	p := picture{w: bufio.NewWriter(w), height: float64(lineHeight)}
+	fmt.Fprintf(p.w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %d" font-family="ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="14">`+"\n", width, height)
+	fmt.Fprintf(p.w, `<rect width="100%%" height="100%%" rx="8" fill="%s"/>`+"\n", background)
+	y := float64(margin)
 	if prompt != "" {
-		line("#7ee787", "$ "+prompt)
+		p.text(margin, y, []rune("$ "+prompt), look{fg: "#7ee787"})
+		y += p.height
 	}
-	for _, l := range lines {
-		line("#d7dde6", l)
+	for _, spans := range lines {
+		for _, s := range spans {
+			p.span(margin+float64(s.column)*charWidth, y, s)
+		}
+		y += p.height
 	}
-	fmt.Fprintln(out, "</svg>")
-	return out.Flush()
+	fmt.Fprintln(p.w, "</svg>")
+	return p.w.Flush()
+}
+
+type picture struct {
+	w      *bufio.Writer
+	height float64 // of a line
+}
+
+// span draws what is behind the characters, then those that are shapes, then the others.
+func (p *picture) span(x, y float64, s span) {
+	fg, bg := s.look.colours()
+	wide := float64(runewidth.StringWidth(string(s.text))) * charWidth
+	if bg != "" {
+		p.rect(x, y, wide, p.height, bg)
+	}
+	var run []rune
+	from, at := x, x
+	flush := func() {
+		p.text(from, y, run, s.look)
+		run = run[:0]
+	}
+	for _, r := range s.text {
+		next := at + float64(runewidth.RuneWidth(r))*charWidth
+		if p.shape(at, y, r, fg) {
+			flush()
+			from = next
+		} else {
+			run = append(run, r)
+		}
+		at = next
+	}
+	flush()
+}
+
+// text draws characters at the top left of a line.
+func (p *picture) text(x, y float64, text []rune, l look) {
+	trimmed := strings.TrimRight(string(text), " ")
+	if trimmed == "" && !l.underline {
+		return
+	}
+	if !l.underline && !l.crossed {
+		text = []rune(trimmed)
+	}
+	lead := len(text) - len([]rune(strings.TrimLeft(string(text), " ")))
+	if !l.underline && !l.crossed {
+		x, text = x+float64(lead)*charWidth, text[lead:]
+	}
+	fg, _ := l.colours()
+	attr := ""
+	if l.bold {
+		attr += ` font-weight="bold"`
+	}
+	if l.dim {
+		attr += ` opacity="0.6"`
+	}
+	switch {
+	case l.underline:
+		attr += ` text-decoration="underline"`
+	case l.crossed:
+		attr += ` text-decoration="line-through"`
+	}
+	// textLength keeps the columns in line whatever font there is.
+	fmt.Fprintf(p.w, `<text x="%.1f" y="%.1f" fill="%s"%s xml:space="preserve" textLength="%.1f" lengthAdjust="spacingAndGlyphs">`,
+		x, y+p.height-5, fg, attr, float64(runewidth.StringWidth(string(text)))*charWidth)
+	_ = xml.EscapeText(p.w, []byte(string(text))) // Flush tells
+	fmt.Fprint(p.w, "</text>\n")
+}
+
+func (p *picture) rect(x, y, w, h float64, fill string) {
+	fmt.Fprintf(p.w, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>`+"\n", x, y, w, h, fill)
+}
+
+// shape draws lines, blocks and dots, which fonts draw with gaps, and reports whether it did.
+func (p *picture) shape(x, y float64, r rune, fg string) bool {
+	w, h := charWidth, p.height
+	eighth := func(n rune) float64 { return float64(n) / 8 }
+	line := func(d string) {
+		fmt.Fprintf(p.w, `<path d="%s" stroke="%s" fill="none"/>`+"\n", d, fg)
+	}
+	cx, cy := x+w/2, y+h/2
+	switch {
+	case r == '█':
+		p.rect(x, y, w, h, fg)
+	case r == '▀':
+		p.rect(x, y, w, h/2, fg)
+	case r >= '▁' && r <= '▇':
+		p.rect(x, y+h*(1-eighth(r-'▁'+1)), w, h*eighth(r-'▁'+1), fg)
+	case r >= '▉' && r <= '▏':
+		p.rect(x, y, w*eighth(8-(r-'█')), h, fg)
+	case r == '▐':
+		p.rect(x+w/2, y, w/2, h, fg)
+	case r >= '░' && r <= '▓':
+		fmt.Fprintf(p.w, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s" opacity="%.2f"/>`+"\n", x, y, w, h, fg, 0.25*float64(r-'░'+1))
+	case r > 0x2800 && r <= 0x28ff:
+		// Bits of braille: three dots down at the left, three at the right, then the fourth row.
+		for bit, at := range [8][2]float64{{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {1, 2}, {0, 3}, {1, 3}} {
+			if r&(1<<bit) != 0 {
+				fmt.Fprintf(p.w, `<circle cx="%.1f" cy="%.1f" r="1.3" fill="%s"/>`+"\n", x+w*(0.25+0.5*at[0]), y+h*(0.125+0.25*at[1]), fg)
+			}
+		}
+	case r == '─':
+		line(fmt.Sprintf("M%.1f %.1fh%.1f", x, cy, w))
+	case r == '│':
+		line(fmt.Sprintf("M%.1f %.1fv%.1f", cx, y, h))
+	case r == '╭':
+		line(fmt.Sprintf("M%.1f %.1fV%.1fQ%.1f %.1f %.1f %.1f", cx, y+h, cy+4, cx, cy, x+w, cy))
+	case r == '╮':
+		line(fmt.Sprintf("M%.1f %.1fV%.1fQ%.1f %.1f %.1f %.1f", cx, y+h, cy+4, cx, cy, x, cy))
+	case r == '╰':
+		line(fmt.Sprintf("M%.1f %.1fV%.1fQ%.1f %.1f %.1f %.1f", cx, y, cy-4, cx, cy, x+w, cy))
+	case r == '╯':
+		line(fmt.Sprintf("M%.1f %.1fV%.1fQ%.1f %.1f %.1f %.1f", cx, y, cy-4, cx, cy, x, cy))
+	default:
+		return false
+	}
+	return true
 }
