@@ -372,18 +372,28 @@ func Cut(text string, w int) string {
 	if len(text) <= w || Width(text) <= w {
 		return text
 	}
+	if w == 1 {
+		return "…"
+	}
+	if n := fitting(text, w-1); Width(text[:n]) < w {
+		return text[:n] + "…"
+	}
+	return "…"
+}
+
+// fitting is how many bytes of text fit in w columns: at least those of one character.
+func fitting(text string, w int) int {
 	n := 0
 	for i, r := range text {
 		rw := 1
 		if r >= 0x300 {
 			rw = wide.RuneWidth(r)
 		}
-		if n+rw > w-1 {
-			return text[:i] + "…"
+		if n += rw; n > w && i > 0 {
+			return i
 		}
-		n += rw
 	}
-	return text
+	return len(text)
 }
 
 // Wrap breaks text into lines of at most w columns, between words where it can.
@@ -399,13 +409,11 @@ func Wrap(text string, w int) []string {
 				if line != "" {
 					lines, line = append(lines, line), ""
 				}
-				head := strings.TrimSuffix(Cut(word, w+1), "…")
-				if head == "" { // a wide character in one column
-					head = string([]rune(word)[:1])
-				}
-				lines, word = append(lines, head), word[len(head):]
+				n := fitting(word, w)
+				lines, word = append(lines, word[:n]), word[n:]
 			}
 			switch {
+			case word == "": // all of it is on lines of its own
 			case line == "":
 				line = word
 			case Width(line)+1+Width(word) <= w:
@@ -414,7 +422,9 @@ func Wrap(text string, w int) []string {
 				lines, line = append(lines, line), word
 			}
 		}
-		lines = append(lines, line)
+		if line != "" || strings.TrimSpace(paragraph) == "" {
+			lines = append(lines, line)
+		}
 	}
 	return lines
 }

@@ -52,6 +52,7 @@ const (
 	Enter      Action = "enter" // what that is depends on what the cursor is on
 	NextSwitch Action = "next-switch"
 	PrevSwitch Action = "previous-switch"
+	GoTo       Action = "go-to" // a port or a NIC that is typed
 
 	View    Action = "view" // matrix or list
 	ZoomIn  Action = "zoom-in"
@@ -185,6 +186,7 @@ var bindings = []Binding{
 	{Action: Reverse, Keys: []string{"S"}, Help: "sort the other way", Where: []Where{InLists}},
 	{Action: NextSwitch, Keys: []string{"n"}, Help: "next switch", Where: []Where{InPatch, InDevices}},
 	{Action: PrevSwitch, Keys: []string{"N"}, Help: "previous switch", Where: []Where{InPatch, InDevices}},
+	{Action: GoTo, Keys: []string{"'"}, Help: "go to a port or a NIC: 12, 12>40, gpu1", Where: []Where{InPatch, InLinks}},
 	{Action: View, Keys: []string{"v"}, Help: "matrix, or list", Where: []Where{InPatch, InTimeline, InExperiment}},
 	{Action: ZoomIn, Keys: []string{"+", "=", "]"}, Help: "larger", Where: []Where{InPatch, InTimeline}},
 	{Action: ZoomOut, Keys: []string{"_", "["}, Help: "smaller", Where: []Where{InPatch, InTimeline}},

@@ -9,6 +9,7 @@ package styles
 import (
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/charmbracelet/lipgloss"
 	"github.com/muesli/termenv"
@@ -88,7 +89,7 @@ type Writer struct {
 		profile termenv.Profile
 	}
 	codes [canvas.Roles]string // the select graphic rendition of each role, without "\x1b[" and "m"
-	buf   strings.Builder
+	buf   []byte
 }
 
 // NewWriter returns a Writer for what a terminal can do, as the environment tells.
@@ -121,11 +122,10 @@ func (w *Writer) Render(c *canvas.Canvas) string {
 	if w.codes[canvas.Bad] == "" || w.made.theme != w.Theme.Name || w.made.profile != w.Profile {
 		w.compile()
 	}
-	w.buf.Reset()
-	w.buf.Grow(c.W * c.H * 2)
+	w.buf = w.buf[:0]
 	for y := range c.H {
 		if y > 0 {
-			w.buf.WriteByte('\n')
+			w.buf = append(w.buf, '\n')
 		}
 		row := c.Row(y)
 		end := len(row)
@@ -140,7 +140,7 @@ func (w *Writer) Render(c *canvas.Canvas) string {
 			}
 			if cell.Style != now {
 				if styled {
-					w.buf.WriteString("\x1b[0m")
+					w.buf = append(w.buf, "\x1b[0m"...)
 				}
 				now = cell.Style
 				styled = w.begin(now)
@@ -149,13 +149,13 @@ func (w *Writer) Render(c *canvas.Canvas) string {
 			if w.ASCII && r >= 0x80 {
 				r = ASCII(r)
 			}
-			w.buf.WriteRune(r)
+			w.buf = utf8.AppendRune(w.buf, r)
 		}
 		if styled {
-			w.buf.WriteString("\x1b[0m")
+			w.buf = append(w.buf, "\x1b[0m"...)
 		}
 	}
-	return w.buf.String()
+	return string(w.buf)
 }
 
 // begin writes the sequence of a style, and reports whether there is one.
@@ -167,23 +167,23 @@ func (w *Writer) begin(s canvas.Style) bool {
 		role, attr = canvas.Accent, attr|canvas.Reverse
 	}
 	code := w.codes[role]
-	if attr&^canvas.Marked == 0 && code == "" && attr&canvas.Marked == 0 {
+	if attr == 0 && code == "" {
 		return false
 	}
-	w.buf.WriteString("\x1b[")
+	w.buf = append(w.buf, "\x1b["...)
 	sep := ""
 	for _, a := range sgr {
 		if attr&a.attr != 0 {
-			w.buf.WriteString(sep)
-			w.buf.WriteString(a.code)
+			w.buf = append(w.buf, sep...)
+			w.buf = append(w.buf, a.code...)
 			sep = ";"
 		}
 	}
 	if code != "" {
-		w.buf.WriteString(sep)
-		w.buf.WriteString(code)
+		w.buf = append(w.buf, sep...)
+		w.buf = append(w.buf, code...)
 	}
-	w.buf.WriteByte('m')
+	w.buf = append(w.buf, 'm')
 	return true
 }
 
