@@ -52,7 +52,20 @@ type Bench struct {
 	// Fixed, if it is not 0, ends a move that long after the acknowledgement, whatever has
 	// come back until then.
 	Fixed time.Duration
+
+	// Cut, if it is not nil, ends the waiting for light, NICs and traffic when it is closed.
+	// What has come back until then is all of the move then, and no error.
+	Cut <-chan struct{}
+	// Seen, if it is not nil, is called with what is known of a move that changes something:
+	// once when the switches have been read back, and then about every [SeenEvery] as long
+	// as is waited. Such a Move has neither Samples nor Readings, and Unresolved and Held
+	// are empty: these are known in the end. Nobody else uses it. The calls
+	// come from goroutines of the bench, one at a time, and none after Move has returned.
+	Seen func(Move)
 }
+
+// SeenEvery is about how often [Bench.Seen] is called.
+const SeenEvery = 50 * time.Millisecond
 
 // Rig is a switch on a bench.
 type Rig struct {
@@ -156,14 +169,19 @@ func (b *Bench) Move(ctx context.Context, number int, want map[string]ocs.Map, p
 	if b.Watch != nil {
 		links = b.await(runs, began, before)
 	}
+	told := b.tell(mv, number, runs, links)
+	waiting, stop := b.cutting(ctx)
 	if b.Fixed > 0 {
-		err = b.pass(ctx, links, time.Until(lastAck(runs).Add(b.Fixed)))
+		err = uncut(b.pass(waiting, links, time.Until(lastAck(runs).Add(b.Fixed))))
 		for _, r := range runs {
 			r.meter.stop()
 		}
 	} else {
-		err = b.comeBack(ctx, runs, links)
+		err = b.comeBack(waiting, runs, links)
 	}
+	links.cutShort(waiting)
+	stop()
+	told()
 	for _, r := range runs {
 		r.lightMarks(&mv, b.Host, number)
 	}
@@ -194,21 +212,95 @@ func (b *Bench) begin(ctx context.Context, runs []*run) (linksBefore, error) {
 	return b.links(), nil
 }
 
+// errCut is why waiting ends when Cut is closed.
+var errCut = errors.New("the waiting was cut short")
+
+// uncut is what an error of waiting is to a caller, to whom a cut is none.
+func uncut(err error) error {
+	if errors.Is(err, errCut) {
+		return nil
+	}
+	return err
+}
+
+// cutting returns a context that ends with ctx, and with errCut as the cause when Cut is
+// closed.
+func (b *Bench) cutting(ctx context.Context) (_ context.Context, stop func()) {
+	if b.Cut == nil {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-b.Cut:
+			cancel(errCut)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		cancel(nil)
+		<-ended
+	}
+}
+
+// tell calls Seen with what is known of mv, now and then again and again until the function
+// that it returns is called.
+func (b *Bench) tell(mv Move, number int, runs []*run, links *linkWait) (stop func()) {
+	if b.Seen == nil {
+		return func() {}
+	}
+	b.Seen(b.known(mv, number, runs, links))
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		pace := time.NewTicker(SeenEvery)
+		defer pace.Stop()
+		for {
+			select {
+			case <-pace.C:
+				b.Seen(b.known(mv, number, runs, links))
+			case <-end:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(end)
+		<-ended
+	}
+}
+
+// known returns a copy of mv with the marks that have come until now. It changes nothing
+// that the measurement uses.
+func (b *Bench) known(mv Move, number int, runs []*run, links *linkWait) Move {
+	now := Move{Reports: maps.Clone(mv.Reports), Marks: slices.Clone(mv.Marks), Samples: map[string][]timeline.Sample{}}
+	for _, r := range runs {
+		r.lightMarks(&now, b.Host, number)
+	}
+	if links != nil {
+		links.marks(&now, number)
+	}
+	now.Samples, now.Readings, now.Unresolved, now.Held = nil, 0, nil, nil
+	return now
+}
+
 // comeBack waits until light, links and traffic are back as far as they are waited for.
 func (b *Bench) comeBack(ctx context.Context, runs []*run, links *linkWait) error {
 	linked := make(chan error, 1)
 	if links == nil || b.Until == timeline.Light {
 		linked <- nil
 	} else {
-		go func() { linked <- Guard(func() error { return links.wait(ctx, b) }) }()
+		go func() { linked <- uncut(Guard(func() error { return links.wait(ctx, b) })) }()
 	}
 	err := each(runs, func(r *run) error {
 		defer r.meter.stop()
-		return r.meter.settled(ctx, r.before, r.lit(), r.rig.Rule, orDefault(b.Patience, DefaultPatience))
+		return uncut(r.meter.settled(ctx, r.before, r.lit(), r.rig.Rule, orDefault(b.Patience, DefaultPatience)))
 	})
 	err = errors.Join(err, <-linked)
 	if err == nil && links != nil && b.Until == timeline.Light {
-		err = b.pass(ctx, links, 0)
+		err = uncut(b.pass(ctx, links, 0))
 	}
 	return err
 }
@@ -267,7 +359,8 @@ func (b *Bench) Null(ctx context.Context, number int, window time.Duration) (Mov
 		}
 		runs = append(runs, r)
 	}
-	if _, err := b.begin(ctx, runs); err != nil {
+	before, err := b.begin(ctx, runs)
+	if err != nil {
 		return mv, err
 	}
 	began := time.Now()
@@ -283,11 +376,11 @@ func (b *Bench) Null(ctx context.Context, number int, window time.Duration) (Mov
 		mark.Stage, mark.Interval = timeline.Ack, axis.Span(from, time.Now())
 		mv.Marks = append(mv.Marks, mark)
 	}
-	links := &linkWait{began: axis.NS(began)}
+	links := &linkWait{began: axis.NS(began), before: before}
 	if b.Watch == nil {
 		links = nil
 	}
-	err := b.pass(ctx, links, time.Until(began.Add(window)))
+	err = b.pass(ctx, links, time.Until(began.Add(window)))
 	for _, r := range runs {
 		r.meter.stop()
 		r.nullMarks(&mv, b.Host, number, axis.NS(began))

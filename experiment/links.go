@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/ocslab/ocslab/linkmon/probe"
@@ -16,6 +17,8 @@ import (
 // linkWait collects what happens to NICs and traffic after a change, until all
 // that should come has come.
 type linkWait struct {
+	mu sync.Mutex // guards what is learnt: lit, gone, come, seen, notes and before.outages
+
 	began int64            // when the command was sent
 	acked time.Time        // when the last switch had acknowledged
 	lit   map[string]*link // NICs that light is to come to, by name
@@ -29,6 +32,16 @@ type linkWait struct {
 	until    timeline.Stage // as of Bench
 	hold     time.Duration
 	patience time.Duration // after the acknowledgement; of a move of a fixed time, that time
+	cut      bool          // the waiting was cut short
+}
+
+// cutShort takes what was seen until now when the waiting has been cut short, and notes that.
+func (w *linkWait) cutShort(waiting context.Context) {
+	if w == nil || !errors.Is(context.Cause(waiting), errCut) {
+		return
+	}
+	w.take(w.watch.Drain())
+	w.cut = true
 }
 
 // waits reports whether a stage is waited for.
@@ -103,7 +116,7 @@ func (b *Bench) await(runs []*run, began int64, before linksBefore) *linkWait {
 		for c := range r.report.Change.Add.All() {
 			f, ok := b.flow(r.rig.Name, c)
 			name := f.String()
-			if !ok || !w.watch.Covers(timeline.Traffic, name) {
+			if !ok || !w.watch.Covers(timeline.Traffic, name) || !w.sends(f.From, runs, b) {
 				continue
 			}
 			w.come[name] = false
@@ -115,6 +128,25 @@ func (b *Bench) await(runs []*run, began int64, before linksBefore) *linkWait {
 		}
 	}
 	return w
+}
+
+// sends reports whether a NIC will have carrier, without which it sends nothing: it gets
+// light by this change, or had carrier and does not lose its light.
+func (w *linkWait) sends(nic string, runs []*run, b *Bench) bool {
+	if w.lit[nic] != nil {
+		return true
+	}
+	if up, known := w.before.up[nic]; known && !up {
+		return false
+	}
+	for _, r := range runs {
+		for c := range r.report.Change.Remove.All() {
+			if b.Wiring.Receiver(r.rig.Name, c.Egress) == nic {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // flow returns the traffic that a cross-connect carries, if it joins two NICs.
@@ -158,6 +190,8 @@ var (
 
 // take enters records.
 func (w *linkWait) take(records []watch.Record) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, r := range records {
 		if r.Note != nil {
 			w.notes = append(w.notes, *r.Note)
@@ -202,6 +236,8 @@ var returning = []timeline.Stage{timeline.Light, timeline.Firmware, timeline.Car
 
 // complete reports whether all that is watched has come back by now.
 func (w *linkWait) complete(now time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for name, seen := range w.gone {
 		if !seen && !w.neverWas(name) && w.covers(timeline.TrafficLost, name) {
 			return false
@@ -264,7 +300,9 @@ func (w *linkWait) concerns(subject string) bool {
 
 // marks adds what was seen to a move.
 func (w *linkWait) marks(mv *Move, number int) {
-	mv.Notes = w.notes
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	mv.Notes = slices.Clone(w.notes)
 	// A flow may stutter, before it loses its circuit or after it has one. Its stage is
 	// the last loss then, and the first packet; the rest is told, but is no stage.
 	stage := map[[2]string]int{} // stage and flow to the place in seen
@@ -305,6 +343,8 @@ func (w *linkWait) marks(mv *Move, number int) {
 		case reached:
 		case l != nil && l.up && stage != timeline.CarrierUp:
 			mv.Unresolved = append(mv.Unresolved, fmt.Sprintf("%s: %s: %s", subject, stage, timeline.TooBrief))
+		case w.cut && w.covers(stage, subject):
+			mv.Unresolved = append(mv.Unresolved, fmt.Sprintf("%s: %s: not until the waiting was cut short", subject, stage))
 		case w.covers(stage, subject):
 			mv.Unresolved = append(mv.Unresolved, fmt.Sprintf("%s: %s: not within %v", subject, stage, w.patience))
 		default:

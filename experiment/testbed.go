@@ -26,6 +26,8 @@ type TestbedOptions struct {
 	// Maps are the configurations that the testbed will move between, by switch: these
 	// are opened, and the traffic of their circuits is probed.
 	Maps []map[string]ocs.Map
+	// Flows are traffic that is probed beside that of the circuits of Maps.
+	Flows []probe.Flow
 
 	// Only are the hosts and NICs to watch, by name; none: all of the lab.
 	Only []string
@@ -161,7 +163,7 @@ func (t *Testbed) watch(ctx context.Context, opt TestbedOptions) error {
 		return err
 	}
 	if w.Probe.Pace >= 0 {
-		t.flows(&w)
+		t.flows(&w, opt.Flows)
 	}
 	if t.Watch, err = watch.Start(ctx, w); err != nil {
 		return err
@@ -206,21 +208,27 @@ func only(f *lab.File, hosts []watch.Host, names []string) ([]watch.Host, error)
 // Quiet is how a [TestbedOptions] sends no traffic.
 const Quiet = -1 * time.Nanosecond
 
-// flows sets up the traffic of the configurations: a flow for every circuit that
-// joins two NICs.
-func (t *Testbed) flows(w *watch.Options) {
+// flows sets up the traffic of the configurations, a flow for every circuit that joins two
+// NICs, and more beside it.
+func (t *Testbed) flows(w *watch.Options, more []probe.Flow) {
 	seen := map[probe.Flow]bool{}
 	used := map[string]bool{}
 	w.Probe.Host = t.Bench.Host
+	add := func(f probe.Flow) {
+		seen[f] = true
+		used[f.From], used[f.To] = true, true
+	}
 	for _, m := range t.Maps {
 		for sw, circuits := range m {
 			for c := range circuits.All() {
-				if f, ok := t.Bench.flow(sw, c); ok && !seen[f] {
-					seen[f] = true
-					used[f.From], used[f.To] = true, true
+				if f, ok := t.Bench.flow(sw, c); ok {
+					add(f)
 				}
 			}
 		}
+	}
+	for _, f := range more {
+		add(f)
 	}
 	ends := map[string]bool{}
 	for i := range w.Hosts {

@@ -289,3 +289,34 @@ hosts:
 		t.Errorf("not=%+v", not)
 	}
 }
+
+// Ensure traffic is not waited for of a NIC that gets no light itself, and so has no
+// carrier to send with.
+func TestTestbed_OneWay(t *testing.T) {
+	tb := testbed(t, nil)
+	dark := map[string]ocs.Map{"rail0": {}}
+	if _, err := tb.Bench.Move(t.Context(), 0, dark, ocs.Overwrite); err != nil {
+		t.Fatal(err)
+	}
+	oneWay := map[string]ocs.Map{"rail0": ocs.MustMap(ocs.CrossConnect{Ingress: 1, Egress: 34})}
+	mv, err := tb.Bench.Move(t.Context(), 1, oneWay, ocs.Update)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range mv.Expected {
+		if e.Stage == timeline.Traffic {
+			t.Errorf("%v is expected", e)
+		}
+	}
+	if len(mv.Unresolved) > 0 || stages(mv.Marks)["carrier-up"] == 0 {
+		t.Errorf("unresolved %q, marks %v", mv.Unresolved, stages(mv.Marks))
+	}
+	// The way back makes both directions carry traffic.
+	back := map[string]ocs.Map{"rail0": ocs.MustMap(ocs.CrossConnect{Ingress: 2, Egress: 33})}
+	if mv, err = tb.Bench.Move(t.Context(), 2, back, ocs.Update); err != nil {
+		t.Fatal(err)
+	}
+	if stages(mv.Marks)["traffic"] == 0 {
+		t.Errorf("no traffic: unresolved %q, marks %v", mv.Unresolved, stages(mv.Marks))
+	}
+}

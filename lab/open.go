@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ocslab/ocslab/drivers"
@@ -31,7 +32,9 @@ type Options struct {
 	Password secret.Secret
 	Timeout  time.Duration // for one reply; 0 is the driver's default
 	// Trace, when set, is called with what is sent to and received from a
-	// switch, secrets masked. It must not keep p.
+	// switch, secrets masked. It must not keep p. The name is that of the switch for
+	// the session of [Lab.Switch]; those of [Lab.Session] have a number behind it, in the
+	// order in which they were opened: "rail0#2", "rail0#3".
 	Trace func(name string, sent bool, p []byte)
 }
 
@@ -49,6 +52,8 @@ type Lab struct {
 type place struct {
 	mu     sync.Mutex // guards opened, and is held while it is being opened
 	opened *Opened
+
+	more atomic.Int32 // sessions that were begun beside that of opened
 }
 
 // Opened is a switch of a lab that is open.
@@ -98,13 +103,7 @@ func (l *Lab) Switch(ctx context.Context, name string) (*Opened, error) {
 	if !ok {
 		return nil, l.File.unknownSwitch(name)
 	}
-	l.mu.Lock()
-	at := l.switches[name]
-	if at == nil {
-		at = &place{}
-		l.switches[name] = at
-	}
-	l.mu.Unlock()
+	at := l.place(name)
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	if at.opened == nil {
@@ -115,6 +114,18 @@ func (l *Lab) Switch(ctx context.Context, name string) (*Opened, error) {
 		at.opened = o
 	}
 	return at.opened, nil
+}
+
+// place returns where the switch of that name is.
+func (l *Lab) place(name string) *place {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.switches[name]
+	if at == nil {
+		at = &place{}
+		l.switches[name] = at
+	}
+	return at
 }
 
 // open opens a switch and, where it is emulated, begins to emulate it.
@@ -131,7 +142,7 @@ func (l *Lab) open(ctx context.Context, s *Switch) (_ *Opened, err error) {
 			return nil, err
 		}
 	}
-	sw, device, err := l.session(ctx, s, o.Emulated)
+	sw, device, err := l.session(ctx, s, o.Emulated, name)
 	if err != nil {
 		return nil, err
 	}
@@ -149,18 +160,18 @@ func (l *Lab) Session(ctx context.Context, name string) (ocs.Switch, error) {
 		return nil, err
 	}
 	s, _ := l.File.Switch(name)
-	sw, _, err := l.session(ctx, s, o.Emulated)
+	sw, _, err := l.session(ctx, s, o.Emulated, fmt.Sprintf("%s#%d", name, 1+l.place(name).more.Add(1)))
 	return sw, err
 }
 
 // session opens a session with the switch or, if that is not nil, its
-// emulation, and returns what [Opened.Device] is to be.
-func (l *Lab) session(ctx context.Context, s *Switch, e *Emulated) (_ ocs.Switch, device string, _ error) {
+// emulation, and returns what [Opened.Device] is to be. It is traced under a name.
+func (l *Lab) session(ctx context.Context, s *Switch, e *Emulated, traced string) (_ ocs.Switch, device string, _ error) {
 	url, opt := s.URL, drivers.Options{
 		Name: s.Name, Password: l.opt.Password, Timeout: l.opt.Timeout, Dir: filepath.Dir(l.File.Path),
 	}
 	if trace := l.opt.Trace; trace != nil {
-		opt.Trace = func(sent bool, p []byte) { trace(s.Name, sent, p) }
+		opt.Trace = func(sent bool, p []byte) { trace(traced, sent, p) }
 	}
 	if e != nil {
 		device, url, opt.Password = "emulated:"+l.File.key()+"/"+s.Name, e.URL(), secret.New(EmulatedPassword)

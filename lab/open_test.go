@@ -3,10 +3,12 @@ package lab_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -246,5 +248,33 @@ func TestParseWish(t *testing.T) {
 	}
 	if _, err := lab.LoadWish(filepath.Join(t.TempDir(), "none"), f); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("err=%v", err)
+	}
+}
+
+// Ensure each session is traced under a name of its own.
+func TestLab_TraceNames(t *testing.T) {
+	var mu sync.Mutex // guards traced
+	traced := map[string]bool{}
+	l := lab.New(testbed(t), lab.Options{Emulated: true, Trace: func(name string, sent bool, _ []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		traced[name] = traced[name] || sent
+	}})
+	defer l.Close()
+	if _, err := l.Switch(t.Context(), "rail0"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		sw, err := l.Session(t.Context(), "rail0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer sw.Close()
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	want := map[string]bool{"rail0": true, "rail0#2": true, "rail0#3": true}
+	if !maps.Equal(traced, want) {
+		t.Errorf("traced: %v, want %v", traced, want)
 	}
 }

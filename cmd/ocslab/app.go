@@ -85,9 +85,9 @@ tl1://admin@192.0.2.10:3082. Start with "ocslab demo".`,
 		a.demoCommand(), a.measureCommand(), a.watchCommand(), a.emulateCommand(), a.showCommand(),
 		a.connectCommand(), a.disconnectCommand(), a.linkCommand(), a.unlinkCommand(),
 		a.planCommand(), a.applyCommand(),
-		a.undoCommand(), a.historyCommand(), a.snapshotCommand(), a.restoreCommand(),
+		a.undoCommand(), a.historyCommand(), a.snapshotCommand(), a.restoreCommand(), a.panicCommand(),
 		a.runCommand(), a.runsCommand(), a.reportCommand(), a.figureCommand(),
-		a.conformCommand(), a.calibrateCommand(), a.restartCommand(), a.versionCommand(),
+		a.conformCommand(), a.calibrateCommand(), a.restartCommand(), a.tuiCommand(), a.versionCommand(),
 	)
 	completeChoices(root)
 	for _, c := range root.Commands() {

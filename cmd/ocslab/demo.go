@@ -13,6 +13,7 @@ import (
 
 func (a *app) demoCommand() *cobra.Command {
 	var flags measureFlags
+	var inTUI bool
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "See light move: an emulated testbed, toggled and timed layer by layer",
@@ -24,9 +25,14 @@ emulation did. Needs no lab and no network but 127.0.0.1; as root, or where user
 namespaces are allowed, the interfaces are the kernel's, else they are in memory.
 
 The firmware is an invented quick one; --firmware connectx-6-dx/autoneg-off takes
-three seconds a time, as the real one does.`,
+three seconds a time, as the real one does.
+
+With --tui the same testbed is shown in the terminal UI, for you to toggle.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if inTUI {
+				return a.demoTUI(cmd.Context(), flags.firmware, flags.rung, flags.seed)
+			}
 			f, err := lab.Parse("opus-testbed.yaml", examples.OpusTestbed)
 			if err != nil {
 				return err
@@ -42,6 +48,7 @@ three seconds a time, as the real one does.`,
 		},
 	}
 	flags.add(c.Flags(), 20, lab.DefaultFirmware)
+	c.Flags().BoolVar(&inTUI, "tui", false, "show the testbed in the terminal UI instead")
 	return c
 }
 

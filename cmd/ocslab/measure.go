@@ -18,6 +18,7 @@ import (
 	"github.com/ocslab/ocslab/emulator/fabric"
 	"github.com/ocslab/ocslab/experiment"
 	"github.com/ocslab/ocslab/experiment/analysis"
+	"github.com/ocslab/ocslab/experiment/execution"
 	firmwarenotes "github.com/ocslab/ocslab/firmware-notes"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/linkmon/probe"
@@ -51,7 +52,7 @@ func (m *measureFlags) add(f *pflag.FlagSet, repeat int, firmware string) {
 	f.Uint64Var(&m.seed, "seed", 1, "seed of all that is random")
 }
 
-var rungs = map[string]fabric.Rung{"": 0, "tap": fabric.TAP, "veth": fabric.Veth, "memory": fabric.Memory}
+var rungs = execution.Rungs
 
 // rungOf returns what emulated NICs are to be, by its name.
 func rungOf(name string) (fabric.Rung, error) {

@@ -1,19 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ocslab/ocslab/experiment/analysis"
-	"github.com/ocslab/ocslab/experiment/runs"
-	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/ocs"
+	"github.com/ocslab/ocslab/experiment/execution"
 )
 
 func (a *app) runsResumeCommand() *cobra.Command {
@@ -61,7 +55,7 @@ func (a *app) resume(ctx context.Context, text string, only bool, to reportFlags
 	switch restored := before.Summary != nil && before.Summary.Restored; {
 	case only && restored:
 		nothing = "has left the light as it should"
-	case !only && restored && before.State == runs.Done && len(before.Done) == planned(before):
+	case !only && execution.Left(before) != nil:
 		nothing = "is done: there is nothing to go on with"
 	}
 	if nothing != "" {
@@ -77,41 +71,16 @@ func (a *app) resume(ctx context.Context, text string, only bool, to reportFlags
 		}
 	}
 	moreProcessors()
-	w, so, err := store.Resume(ctx, id)
+	with, err := a.executionOptions()
 	if err != nil {
 		return err
 	}
-	x := &execution{app: a, file: so.File, plan: so.Plan, meta: so.Meta, mode: ocs.Policy(so.Meta.Mode), only: only}
-	if x.lab, err = lab.Parse(so.Meta.LabPath, so.Lab); err == nil {
-		err = x.prepare()
-	}
+	x, err := execution.Resume(ctx, with, id)
 	if err != nil {
-		return errors.Join(err, w.Close())
+		return err
 	}
-	x.bench.Circuits = found(so)
-	if x.bench.Circuits == nil { // it was killed before it could record them
-		if err := x.bench.Find(ctx); err != nil {
-			return errors.Join(err, w.Close())
-		}
+	if x.Changed != "" {
+		fmt.Fprintf(a.err, "ocslab: %s\n", x.Changed)
 	}
-	if now, err := os.ReadFile(so.Meta.LabPath); so.Meta.LabPath != "" && err == nil && !bytes.Equal(now, so.Lab) {
-		text := fmt.Sprintf("%s has changed since the run began; the run goes on with the lab as it was then", so.Meta.LabPath)
-		fmt.Fprintf(a.err, "ocslab: %s\n", text)
-		x.event = &runs.Event{Kind: "lab-changed", Wall: time.Now().UTC(), Text: text}
-	}
-	return a.finishRun(ctx, store, x, w, so, to)
-}
-
-// found are the circuits that a run has found, as one of its sessions has recorded; nil if
-// none has, or there is no run yet.
-func found(r *runs.Run) map[string]ocs.Map {
-	if r == nil {
-		return nil
-	}
-	for _, s := range r.Sessions {
-		if s.Found != nil {
-			return s.Found
-		}
-	}
-	return nil
+	return a.finishRun(ctx, store, x, only, to)
 }

@@ -15,13 +15,12 @@ import (
 
 	"github.com/ocslab/ocslab/examples"
 	"github.com/ocslab/ocslab/experiment/analysis"
+	"github.com/ocslab/ocslab/experiment/execution"
 	"github.com/ocslab/ocslab/experiment/plan"
 	"github.com/ocslab/ocslab/experiment/runner"
 	"github.com/ocslab/ocslab/experiment/runs"
 	"github.com/ocslab/ocslab/internal/strictyaml"
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/linkmon"
-	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/topology"
 )
 
@@ -113,15 +112,15 @@ func knownPlanners() string {
 
 // experiment plans an experiment, and prints the plan or runs it.
 func (a *app) experiment(cmd *cobra.Command, f *plan.File, figure string, flags *runFlags, to reportFlags) error {
-	x := &execution{app: a, file: f}
+	c := execution.Creation{File: f, Rung: flags.rung, Figure: figure, Command: os.Args[1:]}
 	var err error
-	if x.mode, err = a.moveMode(); err != nil {
+	if c.Mode, err = a.moveMode(); err != nil {
 		return err
 	}
 	if _, err := rungOf(flags.rung); err != nil {
 		return err
 	}
-	if x.lab, x.labText, err = a.labOf(f); err != nil {
+	if c.Lab, c.LabText, err = a.labOf(f); err != nil {
 		return err
 	}
 	opt := plan.Options{Emulated: a.set.Emulated}
@@ -131,11 +130,11 @@ func (a *app) experiment(cmd *cobra.Command, f *plan.File, figure string, flags 
 	if cmd.Flags().Changed("repeats") {
 		opt.Repeats = &flags.repeats
 	}
-	if x.plan, err = f.Resolve(x.lab, opt); err != nil {
+	if c.Plan, err = f.Resolve(c.Lab, opt); err != nil {
 		return usageError{err}
 	}
 	if flags.plan {
-		return a.printPlan(x.plan, f)
+		return a.printPlan(c.Plan, f)
 	}
 	if a.set.Emulated {
 		if done, err := enter(); done {
@@ -143,45 +142,29 @@ func (a *app) experiment(cmd *cobra.Command, f *plan.File, figure string, flags 
 		}
 	}
 	moreProcessors()
-	v, revision := version()
-	labPath, err := absolute(x.lab.Path)
+	with, err := a.executionOptions()
 	if err != nil {
 		return err
 	}
-	file := "" // of a preset
-	if figure == "" {
-		if file, err = absolute(f.Path); err != nil {
-			return err
-		}
-	}
-	store, err := a.runs()
+	x, err := execution.Begin(cmd.Context(), with, c)
 	if err != nil {
 		return err
 	}
-	x.meta = runs.Meta{
-		Name: f.Name, About: f.About, Version: v, Revision: revision, Command: os.Args[1:],
-		File: file, Lab: x.lab.Name, LabPath: labPath, Emulated: a.set.Emulated, Figure: figure,
-		Mode: string(x.mode), Rung: flags.rung,
-	}
-	if err := x.prepare(); err != nil {
-		return err
-	}
-	if err := x.bench.Find(cmd.Context()); err != nil {
-		return err
-	}
-	w, err := store.Create(cmd.Context(), runs.Creation{Meta: x.meta, Experiment: f.Text, Lab: x.labText, Plan: x.plan})
-	if err != nil {
-		return err
-	}
-	return a.finishRun(cmd.Context(), store, x, w, nil, to)
+	return a.finishRun(cmd.Context(), with.Store, x, false, to)
 }
 
-// absolute makes a path absolute, and leaves "" as it is.
-func absolute(path string) (string, error) {
-	if path == "" {
-		return "", nil
+// executionOptions are those of all runs.
+func (a *app) executionOptions() (opt execution.Options, err error) {
+	opt.Command = commandLine()
+	opt.Version, opt.Revision = version()
+	if opt.Store, err = a.runs(); err != nil {
+		return opt, err
 	}
-	return filepath.Abs(path)
+	if opt.History, err = a.history(); err != nil {
+		return opt, err
+	}
+	opt.Lab, err = a.labOptions()
+	return opt, err
 }
 
 // labOf returns the lab that an experiment is for, and its text.
@@ -211,29 +194,15 @@ func (a *app) labOf(f *plan.File) (*lab.File, []byte, error) {
 	return l, text, nil
 }
 
-// execution is an experiment that is run, or goes on.
-type execution struct {
-	app     *app
-	file    *plan.File
-	plan    *plan.Plan
-	lab     *lab.File
-	labText []byte
-	meta    runs.Meta
-	mode    ocs.Policy
-	event   *runs.Event // to be recorded at the beginning
-	bench   *runner.Lab
-	only    bool // do only what is due at the end
-}
-
-// finishRun does what is left of a run, prints what came of it, and writes the report.
-// so is what was done in former sessions, nil in the first.
-func (a *app) finishRun(ctx context.Context, store *runs.Store, x *execution, w *runs.Writer, so *runs.Run, to reportFlags) error {
+// finishRun does what is left of a run, or only what is due at its end, prints what came of
+// it, and writes the report.
+func (a *app) finishRun(ctx context.Context, store *runs.Store, x *execution.Execution, only bool, to reportFlags) error {
+	id := x.Writer.ID()
 	if a.set.JSON {
-		a.json(runLine{Kind: "run", Run: w.ID(), Name: x.meta.Name, Dir: w.Dir(), Planned: len(x.plan.Points), Seed: x.plan.Seed, ExpectedNS: int64(x.plan.Total())})
+		a.json(runLine{Kind: "run", Run: id, Name: x.Meta.Name, Dir: x.Writer.Dir(), Planned: len(x.Plan.Points), Seed: x.Plan.Seed, ExpectedNS: int64(x.Plan.Total())})
 	}
-	a.printf("run %s: %s, %s\n", w.ID(), planSize(x.plan), aboutTime(x.plan.Total()))
-	id := w.ID()
-	err := x.run(ctx, store, w, so)
+	a.printf("run %s: %s, %s\n", id, x.Plan.Size(), plan.About(x.Plan.Total()))
+	err := a.carryOut(ctx, x, only)
 	// What is recorded is told also of a run that went wrong.
 	tell, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
@@ -252,50 +221,9 @@ func (a *app) finishRun(ctx context.Context, store *runs.Store, x *execution, w 
 	return errors.Join(err, a.printEnd(r, an))
 }
 
-// prepare makes ready to open the lab.
-func (x *execution) prepare() error {
-	log, err := x.app.history()
-	if err != nil {
-		return err
-	}
-	opt, err := x.app.labOptions()
-	if err != nil {
-		return err
-	}
-	opt.Emulated = x.meta.Emulated
-	measure := x.file.Measure
-	if measure.Poll == 0 {
-		measure.Poll = linkmon.DefaultPoll
-	}
-	x.bench = runner.NewLab(x.lab, opt, x.plan, measure, log, commandLine(), x.mode)
-	x.bench.Rung = rungs[x.meta.Rung]
-	return nil
-}
-
-// run does the work.
-func (x *execution) run(ctx context.Context, store *runs.Store, w *runs.Writer, so *runs.Run) error {
-	a := x.app
-	v, revision := version()
-	r := &runner.Runner{
-		Plan: x.plan, File: x.file, Writer: &streaming{Writer: w, app: a, event: x.event}, Session: runner.ThisSession(v, revision),
-		Open: x.bench.Open, Light: x.bench.Light, Enough: analysis.Enough, Tolerate: x.file.Tolerate,
-		Verdict: func() (string, error) {
-			r, err := store.Load(context.WithoutCancel(ctx), w.ID())
-			if err != nil {
-				return "", err
-			}
-			return string(analysis.Of(r).Verdict), nil
-		},
-	}
-	if x.meta.File != "" { // where hooks run, also of a run that is resumed from elsewhere
-		r.Dir = filepath.Dir(x.meta.File)
-	}
-	if so != nil {
-		r.Done, r.Dropped, r.Marks = so.Done, so.Dropped, so.Marks
-	}
-	if found(so) == nil { // or who resumes it after this session would find what it has moved
-		r.Session.Found = x.bench.Circuits
-	}
+// carryOut does the work, or only what is due at the end.
+func (a *app) carryOut(ctx context.Context, x *execution.Execution, only bool) error {
+	r := x.Runner(&streaming{Writer: x.Writer, app: a})
 	show := a.progress()
 	defer show.done()
 	r.Progress = func(p runner.Progress) { show.set("%s", progressLine(p)) }
@@ -308,7 +236,7 @@ func (x *execution) run(ctx context.Context, store *runs.Store, w *runs.Writer, 
 		r.Abort()
 	}
 	own := context.WithoutCancel(ctx) // from here on signals are for the runner
-	if x.only {
+	if only {
 		end, err := r.Finish(own)
 		if end.Restored && errors.Is(err, runner.ErrStop) {
 			err = nil // that points are left is what was asked for
@@ -349,24 +277,9 @@ func progressLine(p runner.Progress) string {
 		}
 	}
 	if p.Left > 0 {
-		parts = append(parts, aboutTime(p.Left)+" left")
+		parts = append(parts, plan.About(p.Left)+" left")
 	}
 	return strings.Join(parts, "  ")
-}
-
-// aboutTime writes a time as people say it.
-func aboutTime(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return "about " + d.Round(10*time.Millisecond).String()
-	case d < 10*time.Second:
-		return "about " + d.Round(100*time.Millisecond).String()
-	case d < 2*time.Minute:
-		return "about " + d.Round(time.Second).String()
-	case d < 2*time.Hour:
-		return fmt.Sprintf("about %d min", int((d+30*time.Second)/time.Minute))
-	}
-	return fmt.Sprintf("about %.1f h", d.Hours())
 }
 
 // runs opens the store of runs.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strings"
 	"time"
 
@@ -54,7 +53,7 @@ func (a *app) printHead(r *runs.Run) {
 	if r.Meta.About != "" {
 		a.printf("%s\n", strings.TrimSpace(r.Meta.About))
 	}
-	a.printf("%s; %s\n", planSize(r.Plan), r.Dir)
+	a.printf("%s; %s\n", r.Plan.Size(), r.Dir)
 	told := ""
 	for _, s := range r.Setups {
 		for _, d := range s.Devices {
@@ -143,7 +142,7 @@ func (a *app) printVerdicts(x *analysis.Analysis) {
 	a.printf("\n")
 	t := table{}
 	for _, v := range x.Verdicts {
-		t.row(string(v.Judgement), v.Limit.Text, valueText(v), labelOf(x, v.Condition))
+		t.row(string(v.Judgement), v.Limit.Text, v.Found(), labelOf(x, v.Condition))
 	}
 	t.write(a.out, "")
 }
@@ -156,30 +155,6 @@ func labelOf(x *analysis.Analysis, condition int) string {
 		}
 	}
 	return ""
-}
-
-// valueText is what was found of what a limit is about.
-func valueText(v analysis.Verdict) string {
-	if !v.Known {
-		return "nothing was found"
-	}
-	write := func(x float64) string {
-		switch {
-		case math.IsInf(x, 0):
-			return "any time later"
-		case v.Limit.Statistic.Of.IsTime():
-			return time.Duration(x).Round(time.Microsecond).String()
-		}
-		return fmt.Sprintf("%.4g", x)
-	}
-	text := write(v.Value)
-	if v.Low != v.High {
-		text += fmt.Sprintf(" (%s to %s)", write(v.Low), write(v.High))
-	}
-	if v.Need > 0 {
-		text += fmt.Sprintf("; takes %d values to tell", v.Need)
-	}
-	return text
 }
 
 // printComparison prints how two runs differ.

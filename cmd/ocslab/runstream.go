@@ -12,7 +12,6 @@ import (
 type streaming struct {
 	*runs.Writer
 	app   *app
-	event *runs.Event // recorded when the session has begun
 	point plan.Point
 	lines []any
 }
@@ -21,15 +20,6 @@ func (s *streaming) keep(v any) {
 	if s.app.set.JSON {
 		s.lines = append(s.lines, v)
 	}
-}
-
-func (s *streaming) Session(x runs.Session) (int, error) {
-	n, err := s.Writer.Session(x)
-	if err == nil && s.event != nil {
-		s.event.Session = n
-		err = s.Event(*s.event)
-	}
-	return n, err
 }
 
 func (s *streaming) BeginPoint(p plan.Point) error {

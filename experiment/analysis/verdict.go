@@ -1,8 +1,10 @@
 package analysis
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/ocslab/ocslab/experiment/plan"
 	"github.com/ocslab/ocslab/timeline"
@@ -44,6 +46,40 @@ func (a *Analysis) judge(limits []plan.Limit) {
 			a.Verdict = rank[max(slices.Index(rank, a.Verdict), slices.Index(rank, Undecided))]
 		}
 	}
+}
+
+// Judge gives the verdicts on limits under conditions of which no more is known than Report,
+// with Total, and of each stage its Summary and Max: how it stands with a run that goes on.
+// What never came counts as missing only, so a quantile may look better than [Of] will find it.
+// The Judgement is of all.
+func Judge(limits []plan.Limit, conditions []Condition) ([]Verdict, Judgement) {
+	a := Analysis{Conditions: conditions}
+	a.judge(limits)
+	return a.Verdicts, a.Verdict
+}
+
+// Found is what was found of what the limit is about, with its bounds, in words.
+func (v Verdict) Found() string {
+	if !v.Known {
+		return "nothing was found"
+	}
+	write := func(x float64) string {
+		switch {
+		case math.IsInf(x, 0):
+			return "any time later"
+		case v.Limit.Statistic.Of.IsTime():
+			return time.Duration(x).Round(time.Microsecond).String()
+		}
+		return fmt.Sprintf("%.4g", x)
+	}
+	text := write(v.Value)
+	if v.Low != v.High {
+		text += fmt.Sprintf(" (%s to %s)", write(v.Low), write(v.High))
+	}
+	if v.Need > 0 {
+		text += fmt.Sprintf("; takes %d values to tell", v.Need)
+	}
+	return text
 }
 
 // judge compares a value with a limit.

@@ -33,6 +33,16 @@ type Lab struct {
 	// Circuits are those that the run has found, by switch: [Lab.Find] sets them, or who
 	// resumes a run.
 	Circuits map[string]ocs.Map
+
+	// Tap, if it is not nil, is called for each record of the watches of the testbeds, by the
+	// goroutine that saw it; it must not block. See [watch.Options].
+	Tap func(watch.Record)
+
+	// Moved, if it is not nil, is told of each Move of the testbeds, also of warm-ups and ways
+	// to where a point begins: what was to be brought about, by switch, and what came of
+	// it, which after an error is what was seen until then. It is called by the goroutine
+	// that moves, after all has been measured, so the run waits for it.
+	Moved func(to map[string]ocs.Map, mv experiment.Move)
 }
 
 // NewLab returns a Lab whose changes are recorded in log under a command.
@@ -104,7 +114,7 @@ func (l *Lab) Open(ctx context.Context, conditions []plan.Condition) (_ Bench, e
 	opt := experiment.TestbedOptions{
 		Only: l.Measure.Only,
 		Watch: watch.Options{
-			Poll: l.Measure.Poll, Tight: l.Measure.Tight, Sync: l.Measure.Sync,
+			Poll: l.Measure.Poll, Tight: l.Measure.Tight, Sync: l.Measure.Sync, Tap: l.Tap,
 		},
 		Fabric: lab.FabricOptions{Seed: l.Plan.Seed, Rung: l.Rung},
 	}
@@ -158,7 +168,11 @@ func (b *labBench) Move(ctx context.Context, number int, to map[string]ocs.Map, 
 	case plan.UntilFixed:
 		bench.Fixed = wait.For
 	}
-	return bench.Move(ctx, number, to, ocs.Update)
+	mv, err := bench.Move(ctx, number, to, ocs.Update)
+	if b.of.Moved != nil {
+		b.of.Moved(to, mv)
+	}
+	return mv, err
 }
 
 func (b *labBench) Null(ctx context.Context, number int, window time.Duration) (experiment.Move, error) {

@@ -56,6 +56,11 @@ type Options struct {
 	// Pairs are flows between NICs of other machines, at the Pace of Probe: a packet
 	// goes there and back, see [SourceRoundTrip].
 	Pairs []probe.Flow
+
+	// Tap, if not nil, is called for each record when it is added, by the goroutine that
+	// saw it, one call at a time and in the order of the queue; the queue is as without it.
+	// It must not block, nor call the Watch.
+	Tap func(Record)
 }
 
 // Host is a set of interfaces in one network namespace of this machine, or those
@@ -268,6 +273,11 @@ func (w *Watch) addLocked(records ...Record) {
 	}
 	if !w.ended {
 		w.queue = append(w.queue, records...)
+		if w.opt.Tap != nil {
+			for _, r := range records {
+				w.opt.Tap(r)
+			}
+		}
 		close(w.more)
 		w.more = make(chan struct{})
 	}

@@ -482,3 +482,45 @@ func TestWatch_AgentFails(t *testing.T) {
 		t.Error("flushed an agent that ended")
 	}
 }
+
+// Ensure the tap sees each record once, in the order of the queue, also those that nobody
+// reads, and none after Close.
+func TestWatch_Tap(t *testing.T) {
+	n := newNICs("nic0")
+	var mu sync.Mutex // guards tapped
+	var tapped []watch.Record
+	w := start(t, watch.Options{
+		Hosts: []watch.Host{{Host: linkmon.Host{Name: "gpu1", Counters: n}}}, Firmware: -1,
+		Tap: func(r watch.Record) {
+			mu.Lock()
+			defer mu.Unlock()
+			tapped = append(tapped, r)
+		},
+	})
+	var read []watch.Record
+	for range 5 {
+		n.toggle("nic0")
+		if err := w.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read = w.Drain()
+	mu.Lock()
+	got := slices.Clone(tapped)
+	mu.Unlock()
+	if len(read) < 5 || asJSON(got) != asJSON(read) {
+		t.Errorf("tapped:\n%s\nread:\n%s", asJSON(got), asJSON(read))
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	mu.Lock()
+	before := len(tapped)
+	mu.Unlock()
+	n.toggle("nic0")
+	mu.Lock()
+	defer mu.Unlock()
+	if len(tapped) != before {
+		t.Error("tapped after Close")
+	}
+}

@@ -36,6 +36,7 @@ const (
 	Redraw   Action = "redraw"
 	ReadOnly Action = "read-only"
 	Write    Action = "write"
+	Suspend  Action = "suspend"
 
 	Up         Action = "up"
 	Down       Action = "down"
@@ -52,6 +53,8 @@ const (
 	Enter      Action = "enter" // what that is depends on what the cursor is on
 	NextSwitch Action = "next-switch"
 	PrevSwitch Action = "previous-switch"
+	NextRow    Action = "next-row" // of a chart beside a list
+	PrevRow    Action = "previous-row"
 	GoTo       Action = "go-to" // a port or a NIC that is typed
 
 	View    Action = "view" // matrix or list
@@ -170,6 +173,7 @@ var bindings = []Binding{
 	{Action: Redraw, Keys: []string{"ctrl+l"}, Help: "draw everything anew", Where: []Where{Everywhere}},
 	{Action: ReadOnly, Keys: []string{"R"}, Help: "read-only from here on", Where: []Where{Everywhere}},
 	{Action: Write, Help: "end read-only, unless ocslab was started so", Where: []Where{Everywhere}},
+	{Action: Suspend, Keys: []string{"ctrl+z"}, Help: "back to the shell; fg comes back", Where: []Where{Everywhere}},
 	{Action: Quit, Keys: []string{"q", "ctrl+c"}, Help: "quit", Where: []Where{Everywhere}},
 
 	{Action: Up, Keys: []string{"up", "k"}, Help: "up", Where: []Where{InLists}},
@@ -180,13 +184,15 @@ var bindings = []Binding{
 	{Action: PageDown, Keys: []string{"pgdown", "ctrl+f"}, Help: "a page down", Where: []Where{InLists}},
 	{Action: Home, Keys: []string{"home", "g"}, Help: "to the first", Where: []Where{InLists}},
 	{Action: End, Keys: []string{"end", "G"}, Help: "to the last", Where: []Where{InLists}},
-	{Action: Select, Keys: []string{" "}, Help: "select, or not", Where: []Where{InPatch, InLinks}},
+	{Action: Select, Keys: []string{" "}, Help: "select, or not", Where: []Where{InPatch, InLinks, InLog}},
 	{Action: SelectAll, Keys: []string{"ctrl+a"}, Help: "select all that is shown", Where: []Where{InPatch, InLinks}},
 	{Action: Sort, Keys: []string{"s"}, Help: "sort by the next column", Where: []Where{InLists}},
 	{Action: Reverse, Keys: []string{"S"}, Help: "sort the other way", Where: []Where{InLists}},
 	{Action: NextSwitch, Keys: []string{"n"}, Help: "next switch", Where: []Where{InPatch, InDevices}},
 	{Action: PrevSwitch, Keys: []string{"N"}, Help: "previous switch", Where: []Where{InPatch, InDevices}},
 	{Action: GoTo, Keys: []string{"'"}, Help: "go to a port or a NIC: 12, 12>40, gpu1", Where: []Where{InPatch, InLinks}},
+	{Action: NextRow, Keys: []string{"n"}, Help: "next row of the waterfall", Where: []Where{InTimeline}},
+	{Action: PrevRow, Keys: []string{"N"}, Help: "previous row of the waterfall", Where: []Where{InTimeline}},
 	{Action: View, Keys: []string{"v"}, Help: "matrix, or list", Where: []Where{InPatch, InTimeline, InExperiment}},
 	{Action: ZoomIn, Keys: []string{"+", "=", "]"}, Help: "larger", Where: []Where{InPatch, InTimeline}},
 	{Action: ZoomOut, Keys: []string{"_", "["}, Help: "smaller", Where: []Where{InPatch, InTimeline}},
@@ -205,6 +211,9 @@ var bindings = []Binding{
 	{Action: Lift, Help: "end a panic: give back the light that it took", Where: []Where{Everywhere}, Mutates: true, CLI: "ocslab panic --lift"},
 
 	{Action: Open, Keys: []string{"o"}, Help: "choose an experiment", Where: []Where{InExperiment}, CLI: "ocslab run FILE --plan"},
+	{Action: Open, Keys: []string{"o"}, Help: "show the NIC's ports in the patch field", Where: []Where{InLinks}, CLI: "ocslab show SWITCH"},
+	{Action: Open, Keys: []string{"o"}, Help: "show the NIC or port of the row", Where: []Where{InTimeline}},
+	{Action: Open, Keys: []string{"o"}, Help: "its patch field", Where: []Where{InDevices}, CLI: "ocslab show SWITCH"},
 	{Action: Run, Keys: []string{"r"}, Help: "run the experiment", Where: []Where{InExperiment}, Mutates: true, CLI: "ocslab run FILE"},
 	{Action: Pause, Keys: []string{"p"}, Help: "pause after the point that is under way, or go on", Where: []Where{InExperiment}, Mutates: true, CLI: "ocslab runs pause RUN"},
 	{Action: Stop, Keys: []string{"t"}, Help: "stop after the point that is under way", Where: []Where{InExperiment}, Mutates: true, CLI: "ocslab runs stop RUN"},
@@ -215,6 +224,8 @@ var bindings = []Binding{
 	{Action: Policy, Keys: []string{"m"}, Help: "what may happen to other circuits: safe, update, overwrite", Where: []Where{InPreview}},
 	{Action: Up, Keys: []string{"up", "k"}, Help: "up", Where: []Where{InPreview}},
 	{Action: Down, Keys: []string{"down", "j"}, Help: "down", Where: []Where{InPreview}},
+	{Action: PageUp, Keys: []string{"pgup", "ctrl+b"}, Help: "a page up", Where: []Where{InPreview}},
+	{Action: PageDown, Keys: []string{"pgdown", "ctrl+f"}, Help: "a page down", Where: []Where{InPreview}},
 }
 
 // Bindings are all there are. The slice is not to be changed.

@@ -7,6 +7,7 @@ import (
 	"github.com/ocslab/ocslab/experiment/analysis"
 	"github.com/ocslab/ocslab/experiment/plan"
 	"github.com/ocslab/ocslab/experiment/runner"
+	"github.com/ocslab/ocslab/experiment/runs"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/timeline"
@@ -40,6 +41,7 @@ type State struct {
 	NICs     []*NIC    // in the order of the lab file
 	Moves    []*Move   // newest first; the first may be under way
 	Run      *Run      // the experiment that is loaded or under way; nil if none is
+	Runs     []RunLine // those that are kept, newest first
 	Log      []*Entry  // oldest first
 	Panic    *Panic    // in force; nil if none is
 
@@ -172,6 +174,8 @@ type Module struct {
 	Facts  []Fact // temperature, calibration table and its age
 	Heater []Reading
 	Tap    []Reading
+	// Expires is until when its calibration may be used; zero if that is not known, or for ever.
+	Expires time.Time
 }
 
 // Reading is a value with a name, for bars.
@@ -260,12 +264,22 @@ type Run struct {
 	ID       string // of the run; "" while it is only planned
 	Dir      string
 	Progress runner.Progress
+	Told     time.Time // when Progress was so
 	Err      error
 	Ended    bool
 	// Stages are the durations measured so far, of points that are finished.
 	Stages []StageStat
 	// Analysis is there when the run has ended.
 	Analysis *analysis.Analysis
+
+	Total time.Duration // about how long all of the plan takes
+	Moves []string      // what it will move, in words, by switch
+	// Limits are those of the experiment and how it stands with each: so far, or, with an
+	// Analysis, in the end.
+	Limits []LimitStat
+	State  runs.State // what has become of it, once it has Ended
+	Began  time.Time  // of this session; zero while it is only planned
+	Setup  string     // what the testbed lacks and how it is watched, in words; "" while that is not known
 }
 
 // StageStat is the durations from the command to one stage under one condition.
@@ -275,6 +289,12 @@ type StageStat struct {
 	Stage     timeline.Stage
 	Durations []timeline.Interval // in the order they were measured
 	Missing   int                 // expected and not seen
+
+	// Median and P95 are of Durations, with bounds of 95 % confidence that count each
+	// reconfiguration once and include what the intervals leave open. They are 0 without
+	// any.
+	Median, P95 timeline.Estimate
+	Moves       int // reconfigurations that Durations are of
 }
 
 // Kind is what a line of the log is.

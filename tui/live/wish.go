@@ -56,20 +56,24 @@ type Preview struct {
 	CLI   []string // the commands that do the same
 	At    time.Time
 	Parts []Part // by switch, those where something changes or is refused
+	// Panic is the number of the one panic that an undo lifts or a redo calls again; 0 if it
+	// is about none, or about all.
+	Panic int
 
 	// Err is why it cannot be done, nil if it can; then Apply does it. It matches the errors
 	// of package ocs, ErrReadOnly, ErrBusy or ErrNothing.
 	Err error
 }
 
-// Empty reports whether everything is as wished already.
+// Empty reports whether everything is as wished already. An undo of which nothing is left is
+// not empty: applying it takes the change out of the way of the next undo.
 func (p Preview) Empty() bool {
 	for _, x := range p.Parts {
-		if !x.Change.Empty() || len(x.Shut) > 0 || len(x.Unshut) > 0 {
+		if !x.Change.Empty() || len(x.Shut) > 0 || len(x.Unshut) > 0 || x.Undo != 0 {
 			return false
 		}
 	}
-	return p.Err == nil
+	return p.Err == nil && p.Panic == 0
 }
 
 // Part is what a wish comes to on one switch.
@@ -79,7 +83,9 @@ type Part struct {
 	Change ocs.Change
 	Shut   []ocs.Port // shutters to close, and to open
 	Unshut []ocs.Port
-	Err    error // why this switch refuses
+	Keep   ocs.Map // what was wished for and is there already
+	Undo   int     // the change in the history that is taken back, 0 if none
+	Err    error   // why this switch refuses
 
 	Dark    []Ends // circuits whose light goes away
 	Lit     []Ends // circuits that get light

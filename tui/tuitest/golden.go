@@ -16,7 +16,18 @@ import (
 	"github.com/ocslab/ocslab/tui/styles"
 )
 
-var update = flag.Bool("update", false, "write golden files instead of comparing with them")
+func init() {
+	// Package teatest has the same flag, and comes first where both are linked in.
+	if flag.Lookup("update") == nil {
+		flag.Bool("update", false, "write golden files instead of comparing with them")
+	}
+}
+
+// updating reports whether golden files are to be written.
+func updating() bool {
+	f, ok := flag.Lookup("update").Value.(flag.Getter)
+	return ok && f.Get() == true
+}
 
 // Sizes are the sizes of terminals that goldens are drawn at.
 var Sizes = [][2]int{{80, 24}, {120, 40}, {200, 60}}
@@ -50,7 +61,7 @@ func Colours(c *canvas.Canvas) string {
 func Compare(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
-	if *update {
+	if updating() {
 		if err := os.MkdirAll("testdata", 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/ocslab/ocslab/experiment/runs"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/tui/live"
 )
@@ -26,6 +27,8 @@ type Lab struct {
 	Become func(live.Preview) live.Outcome
 	// Fail, if set, is the error of what the call of that name asks for.
 	Fail map[string]error
+	// Kept are the runs that Past knows, by ID.
+	Kept map[string]*live.Run
 }
 
 // NewLab returns a Lab that holds s.
@@ -182,6 +185,18 @@ func (l *Lab) StopRun() error { return l.call("stop") }
 
 // AbortRun remembers that it was called.
 func (l *Lab) AbortRun() error { return l.call("abort") }
+
+// Past returns Kept[id].
+func (l *Lab) Past(_ context.Context, id string) (*live.Run, error) {
+	if err := l.Fail["past"]; err != nil {
+		return nil, err
+	}
+	r, ok := l.Kept[id]
+	if !ok {
+		return nil, fmt.Errorf("runs: %q: %w", id, runs.ErrUnknown)
+	}
+	return r, nil
+}
 
 // Reload changes nothing in the lab itself, and is not remembered.
 func (l *Lab) Reload(context.Context) error { return l.Fail["reload"] }

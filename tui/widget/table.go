@@ -47,6 +47,9 @@ type Table struct {
 	SortedBy   int
 	Descending bool
 	Empty      string // is said when there are no rows
+	// Over, if not nil, draws over the cell of a row and column after its text was drawn: what
+	// has several styles, such as a small chart.
+	Over func(i, column int, a canvas.Area)
 }
 
 // Rows is how many rows a table shows in h lines.
@@ -100,6 +103,9 @@ func (t Table) Draw(a canvas.Area) []int {
 		for k, c := range cols {
 			if c < len(row) {
 				put(line.Sub(x, 0, widths[k], 1), t.Columns[c], row[c])
+			}
+			if t.Over != nil {
+				t.Over(n, c, line.Sub(x, 0, widths[k], 1))
 			}
 			x += widths[k] + 2
 		}

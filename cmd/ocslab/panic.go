@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ocslab/ocslab/lab/blackout"
+	"github.com/ocslab/ocslab/ocs"
+)
+
+// panicFlags are the flags of ocslab panic.
+type panicFlags struct {
+	reason               string
+	lift, status, dryRun bool
+}
+
+func (a *app) panicCommand() *cobra.Command {
+	var f panicFlags
+	c := &cobra.Command{
+		Use:   "panic --reason TEXT [SWITCH...]",
+		Short: "Take the light from the lab's ports at once, or give it back",
+		Long: `Take the light from all ports that NICs of the lab hang on, except protected ones, on
+all switches of the lab or those named, all at the same time: close the shutters or,
+where there are none, remove the circuits. Other light is left alone, and a switch
+that fails holds up no other.
+
+What is closed and removed is written to the state directory before it is sent.
+"ocslab panic --lift" opens exactly those shutters and puts the circuits back, as far as
+their ports are free. "ocslab panic" alone shows what is dark.`,
+		Example: "  ocslab --lab lab.yaml panic --reason 'work at the rack'\n  ocslab --lab lab.yaml panic --lift",
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.panic(cmd, f, args) },
+	}
+	c.Flags().StringVar(&f.reason, "reason", "", "why, in a few `WORDS`")
+	c.Flags().BoolVar(&f.lift, "lift", false, "give back the light that was taken")
+	c.Flags().BoolVar(&f.status, "status", false, "show what is dark")
+	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print what would be done and do nothing")
+	return c
+}
+
+// panic does what the flags say.
+func (a *app) panic(cmd *cobra.Command, f panicFlags, names []string) error {
+	reasoned := cmd.Flags().Changed("reason")
+	switch {
+	case f.lift && f.status, f.lift && reasoned, f.status && reasoned:
+		return usagef("want one of --reason, --lift and --status")
+	case len(names) > 0 && (f.lift || f.status):
+		return usagef("--lift and --status are about all switches: name none")
+	case reasoned && strings.TrimSpace(f.reason) == "":
+		return usagef("say why: --reason TEXT")
+	}
+	l, err := a.needLab()
+	if err != nil {
+		return err
+	}
+	log, err := a.history()
+	if err != nil {
+		return err
+	}
+	dir, err := a.stateDir()
+	if err != nil {
+		return err
+	}
+	b := blackout.New(blackout.Options{
+		File: l.File, Device: l.Device, Open: l.Switch, History: log, StateDir: dir, Command: commandLine(),
+	})
+	switch {
+	case f.lift:
+		return a.liftPanic(cmd.Context(), b, f.dryRun)
+	case reasoned && f.dryRun:
+		steps, err := b.Plan(cmd.Context(), names...)
+		if err != nil {
+			return err
+		}
+		return a.panicSteps(steps)
+	case reasoned:
+		results, err := b.Panic(cmd.Context(), blackout.Call{Who: blackout.Me(), Reason: f.reason}, names...)
+		a.panicResults(results)
+		if len(results) > 0 {
+			a.printf("\"ocslab panic --lift\" gives the light back\n")
+		}
+		return err
+	}
+	return a.panicStatus(b, f.status, names)
+}
+
+func (a *app) liftPanic(ctx context.Context, b *blackout.Blackout, dryRun bool) error {
+	if dryRun {
+		steps, err := b.PlanLift(ctx)
+		if err != nil {
+			return noneToLift(err)
+		}
+		return a.panicSteps(steps)
+	}
+	results, err := b.Lift(ctx)
+	a.panicResults(results)
+	return noneToLift(err)
+}
+
+func noneToLift(err error) error {
+	if errors.Is(err, blackout.ErrNone) {
+		return usagef("there is nothing to lift: no light of this lab was taken")
+	}
+	return err
+}
+
+type panicLine struct {
+	Kind    string  `json:"kind"` // "panic"
+	Switch  string  `json:"switch"`
+	Closed  string  `json:"closed"`  // ports whose shutters were closed or, lifted, are open again
+	Removed ocs.Map `json:"removed"` // circuits that were removed or, lifted, are back
+	State   string  `json:"state"`   // "dark", "failed", "lifted"; "planned" with --dry-run
+	Left    ocs.Map `json:"left,omitzero"`
+	Note    string  `json:"note,omitempty"`
+	Reason  string  `json:"reason,omitempty"`
+	Who     string  `json:"who,omitempty"`
+	At      string  `json:"at,omitempty"` // RFC 3339
+	Error   string  `json:"error,omitempty"`
+}
+
+// lineOf is what a step does, with what has become of it.
+func lineOf(s blackout.Step, state string, err error) panicLine {
+	line := panicLine{
+		Kind: "panic", Switch: s.Switch, State: state, Left: s.Left, Note: s.Note,
+		Closed: ocs.FormatPorts(s.Close), Removed: s.Change.Remove,
+	}
+	if len(s.Open) > 0 || s.Change.Add.Len() > 0 {
+		line.Closed, line.Removed = ocs.FormatPorts(s.Open), s.Change.Add
+	}
+	if err != nil {
+		line.Error = err.Error()
+	}
+	return line
+}
+
+// stepWords says what a step does, or has done, "" if nothing.
+func stepWords(s blackout.Step, did bool) string {
+	verbs := [...]string{"close the shutters of ", "open the shutters of ", "remove ", "connect "}
+	if did {
+		verbs = [...]string{"closed the shutters of ", "opened the shutters of ", "removed ", "connected "}
+	}
+	var words []string
+	for i, what := range [...]string{ocs.FormatPorts(s.Close), ocs.FormatPorts(s.Open), s.Change.Remove.String(), s.Change.Add.String()} {
+		if what != "" {
+			words = append(words, verbs[i]+what)
+		}
+	}
+	if s.Note != "" {
+		words = append(words, s.Note)
+	}
+	return strings.Join(words, "; ")
+}
+
+// panicSteps prints what would be done. The error is of a switch that does not answer.
+func (a *app) panicSteps(steps []blackout.Step) error {
+	t := table{}
+	var failed error
+	for _, s := range steps {
+		if a.set.JSON {
+			a.json(lineOf(s, "planned", s.Err))
+		}
+		words := stepWords(s, false)
+		if s.Err != nil {
+			words, failed = s.Err.Error(), errors.Join(failed, s.Err)
+		}
+		t.row(s.Switch, "would", words)
+	}
+	if !a.set.JSON {
+		t.write(a.out, "")
+	}
+	return failed
+}
+
+// panicResults prints what was done.
+func (a *app) panicResults(results []blackout.Result) {
+	t := table{}
+	for _, r := range results {
+		if a.set.JSON {
+			a.json(lineOf(r.Step, string(r.State), r.Err))
+			continue
+		}
+		words := stepWords(r.Step, true)
+		if r.Err != nil {
+			words = r.Err.Error()
+		}
+		t.row(r.Switch, string(r.State), words)
+	}
+	if !a.set.JSON {
+		t.write(a.out, "")
+	}
+}
+
+// panicStatus prints what is dark. Without --status there has to be something.
+func (a *app) panicStatus(b *blackout.Blackout, asked bool, names []string) error {
+	calls, err := b.InForce()
+	if err != nil {
+		return err
+	}
+	if len(calls) == 0 || len(names) > 0 {
+		if !asked {
+			return usagef("say why: --reason TEXT")
+		}
+		a.printf("no panic is in force\n")
+		return nil
+	}
+	for _, c := range calls {
+		a.printf("since %s, by %s: %s\n", c.At.Local().Format(time.DateTime), c.Who, c.Reason)
+		t := table{}
+		for _, d := range c.Dark {
+			if d.Lifted {
+				continue
+			}
+			step := blackout.Step{Switch: d.Switch, Close: d.Closed, Change: ocs.Change{Remove: d.Removed}}
+			if a.set.JSON {
+				line := lineOf(step, string(blackout.IsDark), nil)
+				line.Reason, line.Who, line.At = c.Reason, c.Who, c.At.Format(time.RFC3339Nano)
+				a.json(line)
+			}
+			t.row(d.Switch, string(blackout.IsDark), stepWords(step, true))
+		}
+		if !a.set.JSON {
+			t.write(a.out, "  ")
+		}
+	}
+	a.printf("\"ocslab panic --lift\" gives the light back\n")
+	return nil
+}

@@ -1,0 +1,615 @@
+package blackout
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ocslab/ocslab/lab"
+	"github.com/ocslab/ocslab/lab/history"
+	"github.com/ocslab/ocslab/ocs"
+)
+
+var (
+	// ErrReason: a panic was called without a reason. Nothing was sent.
+	ErrReason = errors.New("say why: to darken a lab takes a reason")
+	// ErrNone: no panic is in force.
+	ErrNone = errors.New("no panic is in force")
+)
+
+// Options are what a Blackout works with.
+type Options struct {
+	File *lab.File
+	// Device names a switch as the history does, without opening it.
+	Device func(name string) (string, error)
+	// Open returns a switch, with the interlock of the lab around it. It is called for
+	// several switches at once.
+	Open     func(ctx context.Context, name string) (*lab.Opened, error)
+	History  *history.Log
+	StateDir string
+	Command  string // the command line, for the history
+
+	// Last returns what a switch held when it last answered. It may be nil.
+	Last func(name string) (Held, bool)
+	// Patience is how long a switch may take to say what it holds before Last is used; 0 is
+	// as long as it takes.
+	Patience time.Duration
+}
+
+// Blackout darkens a lab and lights it again. It is safe for concurrent use.
+type Blackout struct{ opt Options }
+
+// New returns a Blackout.
+func New(opt Options) *Blackout { return &Blackout{opt} }
+
+// State is what became of a switch.
+type State string
+
+// The states. Dark is a switch on which no light of the lab is left but what its Note says.
+const (
+	IsDark   State = "dark"
+	IsFailed State = "failed"
+	IsLifted State = "lifted"
+)
+
+// Result is what was done to one switch.
+type Result struct {
+	Step   // what was to be done
+	State  State
+	Report ocs.Report // of the change of circuits
+	ID     int        // of that in the history, 0 if nothing was sent
+	Err    error      // why it failed, nil otherwise
+}
+
+// names are the switches asked for, or all of the lab, in order of names.
+func (b *Blackout) names(names []string) ([]string, error) {
+	if len(names) == 0 {
+		for _, s := range b.opt.File.Switches {
+			names = append(names, s.Name)
+		}
+	}
+	for _, n := range names {
+		if _, ok := b.opt.File.Switch(n); !ok {
+			return nil, fmt.Errorf("the switch %.60q %w", n, lab.ErrUnknown)
+		}
+	}
+	names = slices.Clone(names)
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// each calls do for all names at once and returns what it returned, in their order.
+func each[T any](names []string, do func(name string) T) []T {
+	out := make([]T, len(names))
+	var all sync.WaitGroup
+	for i, name := range names {
+		all.Go(func() { out[i] = do(name) })
+	}
+	all.Wait()
+	return out
+}
+
+// seen is what a switch has said of itself.
+type seen struct {
+	sw       *lab.Opened // nil if it could not be opened
+	geometry ocs.Geometry
+	held     Held
+	err      error
+}
+
+// look opens a switch and asks what it holds, and the shutters of ports.
+func (b *Blackout) look(ctx context.Context, name string, ports []ocs.Port) (s seen) {
+	if s.sw, s.err = b.opt.Open(ctx, name); s.err != nil {
+		return s
+	}
+	id, err := s.sw.Identify(ctx)
+	if err != nil {
+		s.err = err
+		return s
+	}
+	s.geometry = id.Geometry
+	if s.held.Map, s.err = s.sw.CrossConnects(ctx); s.err != nil {
+		return s
+	}
+	s.held.Shut, s.err = shut(ctx, s.sw, within(id.Geometry, ports))
+	return s
+}
+
+// within are those of ports that a device has.
+func within(g ocs.Geometry, ports []ocs.Port) []ocs.Port {
+	return slices.DeleteFunc(slices.Clone(ports), func(p ocs.Port) bool { return !g.Has(p) })
+}
+
+// shut reads the shutters of ports. A device without has none of them.
+func shut(ctx context.Context, sw ocs.Switch, ports []ocs.Port) (map[ocs.Port]bool, error) {
+	s, ok := ocs.As[ocs.Shutter](sw)
+	if !ok || len(ports) == 0 {
+		return nil, nil
+	}
+	closed, err := s.Shutters(ctx, ports...)
+	if errors.Is(err, ocs.ErrNotSupported) {
+		return nil, nil
+	}
+	return closed, err
+}
+
+// briefly looks for as long as Patience says. A switch that takes longer keeps a goroutine
+// until it has noticed that nobody waits any more.
+func (b *Blackout) briefly(ctx context.Context, name string, ports []ocs.Port) seen {
+	if b.opt.Patience <= 0 {
+		return b.look(ctx, name, ports)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, b.opt.Patience,
+		fmt.Errorf("%s did not answer within %v: %w", name, b.opt.Patience, context.DeadlineExceeded))
+	answer := make(chan seen, 1)
+	go func() {
+		defer cancel()
+		answer <- b.look(ctx, name, ports)
+	}()
+	select {
+	case s := <-answer:
+		return s
+	case <-ctx.Done():
+	}
+	select {
+	case s := <-answer: // it was about to say why not
+		return s
+	default:
+		return seen{err: context.Cause(ctx)}
+	}
+}
+
+// Plan returns what a panic comes to now, by switch: those named, or all of the lab. Nothing
+// is sent that changes anything. A switch that does not answer is planned on what it said
+// last; one that never has has only an Err.
+func (b *Blackout) Plan(ctx context.Context, names ...string) ([]Step, error) {
+	names, err := b.names(names)
+	if err != nil {
+		return nil, err
+	}
+	return each(names, func(name string) Step {
+		s, _ := b.plan(ctx, name, b.briefly)
+		return s
+	}), nil
+}
+
+type looker func(ctx context.Context, name string, ports []ocs.Port) seen
+
+// last returns what a switch held when it last answered.
+func (b *Blackout) last(name string) (Held, bool) {
+	if b.opt.Last == nil {
+		return Held{}, false
+	}
+	return b.opt.Last(name)
+}
+
+// plan looks at a switch and plans a panic on it.
+func (b *Blackout) plan(ctx context.Context, name string, look looker) (Step, seen) {
+	own := Ports(b.opt.File, name)
+	device, err := b.opt.Device(name)
+	if err != nil || len(own) == 0 {
+		s := darken(name, own, nil, ocs.Geometry{}, Held{})
+		s.Device, s.Err = device, err
+		return s, seen{err: err}
+	}
+	now := look(ctx, name, own)
+	have, stale := now.held, false
+	if now.err != nil {
+		have, stale = b.last(name)
+	}
+	if now.err != nil && !stale {
+		return Step{Switch: name, Device: device, Err: now.err, Note: "it does not answer, and what it holds is not known"}, now
+	}
+	s := darken(name, own, b.opt.File.ProtectedPorts(name), now.geometry, have)
+	s.Device, s.Stale, s.Err = device, stale, now.err
+	return s, now
+}
+
+// Panic darkens switches, those named or all of the lab, all at the same time, and returns
+// what became of each, in order of names. Of call it uses Who, Reason and, to call one again
+// that was lifted, N; else N is 0.
+//
+// The error is for all of it: it matches [ErrReason], or says which switches failed; those
+// have an Err of their own. The others are dark all the same.
+func (b *Blackout) Panic(ctx context.Context, call Call, names ...string) ([]Result, error) {
+	call.Reason = strings.TrimSpace(call.Reason)
+	if call.Reason == "" {
+		return nil, ErrReason
+	}
+	names, err := b.names(names)
+	if err != nil {
+		return nil, err
+	}
+	p := &pending{dir: b.opt.StateDir, call: call, at: time.Now()}
+	results := each(names, func(name string) Result { return b.blacken(ctx, p, name) })
+	return results, failed(results)
+}
+
+// pending is a panic that is being carried out. It is written when it is known what is to be
+// darkened first.
+type pending struct {
+	dir string
+	at  time.Time
+
+	mu   sync.Mutex // guards call.N
+	call Call
+}
+
+// write changes what is written down of the panic, which is begun if it was not.
+func (p *pending) write(ctx context.Context, fn func(*Call)) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return edit(ctx, p.dir, func(c *content) error {
+		call := c.call(p.call.N)
+		if call == nil {
+			p.call.N, p.call.At = c.next(), p.at
+			c.Calls = append(c.Calls, p.call)
+			call = &c.Calls[len(c.Calls)-1]
+		}
+		if !call.Lifted.IsZero() { // once more, in its old place
+			call.Lifted, call.Again, call.Dark = time.Time{}, true, nil
+		}
+		fn(call)
+		return nil
+	})
+}
+
+// blacken darkens one switch.
+func (b *Blackout) blacken(ctx context.Context, p *pending, name string) Result {
+	look := b.look // without knowing anything there is no going ahead
+	if _, known := b.last(name); known {
+		look = b.briefly
+	}
+	step, now := b.plan(ctx, name, look)
+	r := Result{Step: step, State: IsDark}
+	fail := func(err error) Result {
+		r.State, r.Err = IsFailed, about(name, "darken", err)
+		return r
+	}
+	if step.Err != nil && !step.Stale {
+		return fail(step.Err)
+	}
+	if step.Empty() {
+		return r
+	}
+	var unwritten error
+	if len(step.Close) > 0 {
+		unwritten = p.write(ctx, func(c *Call) { c.on(name, step.Device).Closed = step.Close })
+	}
+	sw := now.sw
+	if sw == nil { // it was not open in time
+		var err error
+		if sw, err = b.opt.Open(ctx, name); err != nil {
+			return fail(err)
+		}
+	}
+	var closing, removing error
+	if len(step.Close) > 0 {
+		closing = setShutters(ctx, sw, true, step.Close)
+	}
+	if unwritten != nil {
+		unwritten = fmt.Errorf("the shutters of %s are not in the list of what lifting the panic opens: %w", ocs.FormatPorts(step.Close), unwritten)
+	}
+	if step.Change.Remove.Len() > 0 {
+		removing = b.remove(ctx, p, sw, &r)
+	}
+	if err := joined(unwritten, closing, removing); err != nil {
+		return fail(err)
+	}
+	return r
+}
+
+// remove takes the circuits away that no shutter darkens. It looks anew and writes down
+// what it finds: those of a step may be what the switch held long ago.
+func (b *Blackout) remove(ctx context.Context, p *pending, sw *lab.Opened, r *Result) error {
+	own, protected := Ports(b.opt.File, r.Switch), b.opt.File.ProtectedPorts(r.Switch)
+	rec := b.opt.History.Wrap(sw, history.Entry{Switch: r.Switch, Device: sw.Device, Command: b.opt.Command})
+	report, err := ocs.Execute(ctx, rec, func(have ocs.Map) (ocs.Change, error) {
+		now := darken(r.Switch, own, protected, ocs.Geometry{}, Held{Map: have, Shut: r.Have.Shut})
+		r.Change, r.Left = now.Change, now.Left
+		if now.Change.Empty() {
+			return now.Change, nil
+		}
+		err := p.write(ctx, func(c *Call) { c.on(r.Switch, r.Device).Removed = now.Change.Remove })
+		if err != nil {
+			err = fmt.Errorf("no circuit was removed, as it could not be written down: %w", err)
+		}
+		return now.Change, err
+	})
+	err = joined(err, rec.Confirm(report, err))
+	r.Report, r.ID = report, rec.ID()
+	if r.ID == 0 {
+		return err
+	}
+	return joined(err, p.write(ctx, func(c *Call) {
+		d := c.on(r.Switch, r.Device)
+		d.Change = r.ID
+		c.Changes = append(c.Changes, r.ID)
+		if report.ReadBack {
+			d.Removed = d.Removed.Minus(report.After) // what is there still was not removed
+		}
+	}))
+}
+
+// setShutters closes or opens shutters, and reads them back.
+func setShutters(ctx context.Context, sw ocs.Switch, closed bool, ports []ocs.Port) error {
+	s, ok := ocs.As[ocs.Shutter](sw)
+	if !ok {
+		return fmt.Errorf("shutters: %w", ocs.ErrNotSupported)
+	}
+	sent := s.SetShutters(ctx, closed, ports...)
+	now, err := s.Shutters(ctx, ports...)
+	if err != nil {
+		return cmp.Or(sent, fmt.Errorf("the shutters were set but could not be read back: %w", err))
+	}
+	var wrong []ocs.Port
+	for _, p := range ports {
+		if now[p] != closed {
+			wrong = append(wrong, p)
+		}
+	}
+	switch {
+	case len(wrong) == 0:
+		return nil // it is as wished, whatever was answered
+	case sent != nil:
+		return sent
+	case closed:
+		return fmt.Errorf("%w: the shutters of %s are open", ocs.ErrVerify, ocs.FormatPorts(wrong))
+	}
+	return fmt.Errorf("%w: the shutters of %s are closed", ocs.ErrVerify, ocs.FormatPorts(wrong))
+}
+
+// InForce returns the panics of this lab that are in force, oldest first.
+func (b *Blackout) InForce() ([]Call, error) {
+	calls, err := Read(b.opt.StateDir)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(calls, func(c Call) bool { return !c.Lifted.IsZero() || !b.Ours(c) }), nil
+}
+
+// Ours reports whether a panic concerns a switch of this lab.
+func (b *Blackout) Ours(c Call) bool {
+	for _, s := range b.opt.File.Switches {
+		device, err := b.opt.Device(s.Name)
+		if err == nil && slices.ContainsFunc(c.Dark, func(d Dark) bool { return d.Device == device }) {
+			return true
+		}
+	}
+	return false
+}
+
+// lifting are the panics in force of some numbers, or all, the newest first.
+func (b *Blackout) lifting(numbers []int) ([]Call, error) {
+	calls, err := b.InForce()
+	if err != nil {
+		return nil, err
+	}
+	if len(numbers) > 0 {
+		calls = slices.DeleteFunc(calls, func(c Call) bool { return !slices.Contains(numbers, c.N) })
+	}
+	if len(calls) == 0 {
+		return nil, ErrNone
+	}
+	slices.Reverse(calls)
+	return calls, nil
+}
+
+// darkening is what one panic has done to one switch.
+type darkening struct {
+	Dark
+	call Call
+}
+
+// darkOn returns what panics have darkened on a switch.
+func darkOn(calls []Call, device string) (dark []darkening) {
+	for _, c := range calls {
+		if d, ok := c.On(device); ok {
+			dark = append(dark, darkening{d, c})
+		}
+	}
+	return dark
+}
+
+// closedBy are all ports whose shutters were closed.
+func closedBy(dark []darkening) (ports []ocs.Port) {
+	for _, d := range dark {
+		ports = append(ports, d.Closed...)
+	}
+	slices.Sort(ports)
+	return slices.Compact(ports)
+}
+
+// affected are the switches of the lab that panics have darkened, in order of names.
+func (b *Blackout) affected(calls []Call) (names []string, devices map[string]string) {
+	devices = map[string]string{}
+	all, _ := b.names(nil)
+	for _, name := range all {
+		if device, err := b.opt.Device(name); err == nil && len(darkOn(calls, device)) > 0 {
+			names, devices[name] = append(names, name), device
+		}
+	}
+	return names, devices
+}
+
+// PlanLift returns what lifting panics comes to now, those of the numbers given or all that
+// are in force. The error matches [ErrNone] when there are none.
+func (b *Blackout) PlanLift(ctx context.Context, numbers ...int) ([]Step, error) {
+	calls, err := b.lifting(numbers)
+	if err != nil {
+		return nil, err
+	}
+	names, devices := b.affected(calls)
+	return each(names, func(name string) Step {
+		s, _ := b.planLift(ctx, name, devices[name], darkOn(calls, devices[name]), b.briefly)
+		return s
+	}), nil
+}
+
+func (b *Blackout) planLift(ctx context.Context, name, device string, dark []darkening, look looker) (Step, seen) {
+	now := look(ctx, name, closedBy(dark))
+	have, stale := now.held, false
+	if now.err != nil {
+		have, stale = b.last(name)
+	}
+	s := Step{Switch: name}
+	if now.err == nil || stale {
+		s = relight(name, dark, now.geometry, have)
+	}
+	s.Device, s.Stale, s.Err = device, stale, now.err
+	return s, now
+}
+
+// Lift ends panics, those of the numbers given or all that are in force: it opens exactly
+// the shutters that they have closed, and puts back the circuits that they have removed as
+// far as their ports are free. What could not be put back is in Left, and forgotten. A switch
+// that fails stays dark, and in force.
+func (b *Blackout) Lift(ctx context.Context, numbers ...int) ([]Result, error) {
+	calls, err := b.lifting(numbers)
+	if err != nil {
+		return nil, err
+	}
+	names, devices := b.affected(calls)
+	results := each(names, func(name string) Result { return b.relight(ctx, calls, name, devices[name]) })
+	return results, failed(results)
+}
+
+// relight gives one switch its light back.
+func (b *Blackout) relight(ctx context.Context, calls []Call, name, device string) Result {
+	dark := darkOn(calls, device)
+	step, now := b.planLift(ctx, name, device, dark, b.look)
+	r := Result{Step: step, State: IsLifted}
+	err := step.Err
+	if err == nil && len(step.Open) > 0 {
+		err = setShutters(ctx, now.sw, false, step.Open)
+	}
+	r.Change, r.Left = ocs.Change{}, ocs.Map{}
+	var left []ocs.CrossConnect
+	for _, d := range dark {
+		if err != nil {
+			break
+		}
+		var rest ocs.Map
+		rest, err = b.putBack(ctx, now, d, &r)
+		left = append(left, rest.Slice()...)
+	}
+	if err == nil {
+		err = b.lifted(ctx, calls, device)
+	}
+	if err != nil {
+		r.State, r.Err = IsFailed, about(name, "give the light back", err)
+	}
+	if r.Left = mapOf(left); len(left) > 0 {
+		r.Note = formatCircuits(left) + " " + noteTaken
+	}
+	return r
+}
+
+// putBack brings back the circuits that one panic has removed, and returns those it could
+// not. It is an undo of that change, for the history.
+func (b *Blackout) putBack(ctx context.Context, now seen, d darkening, r *Result) (left ocs.Map, err error) {
+	if d.Removed.Len() == 0 {
+		return left, nil
+	}
+	undo, err := b.undoOf(d)
+	if err != nil {
+		return left, err
+	}
+	entry := history.Entry{Switch: r.Switch, Device: d.Device, Command: b.opt.Command, UndoOf: undo}
+	rec := b.opt.History.Wrap(now.sw, entry)
+	report, err := ocs.Execute(ctx, rec, func(have ocs.Map) (c ocs.Change, _ error) {
+		c.Add, left = putBack(have, d.Removed, now.geometry)
+		return c, nil
+	})
+	err = joined(err, rec.Confirm(report, err))
+	if err == nil && report.Change.Empty() && undo != 0 {
+		// Nothing is left to be taken back: that counts, too.
+		var id int
+		if id, err = b.opt.History.Begin(entry); err == nil {
+			err = b.opt.History.End(id, history.Done, history.Result{})
+		}
+	}
+	if rec.ID() != 0 {
+		r.ID, r.Report = rec.ID(), report
+		r.Change.Add, _ = r.Change.Add.Plus(report.Change.Add)
+	}
+	return left, err
+}
+
+// undoOf returns the change that removed the circuits, 0 if there is none or it was taken
+// back already.
+func (b *Blackout) undoOf(d darkening) (int, error) {
+	entries, _, err := b.opt.History.Entries()
+	if err != nil {
+		return 0, err
+	}
+	for _, e := range entries {
+		if e.Device == d.Device && d.call.Made(e) && e.UndoneBy == 0 && (d.Change == 0 || d.Change == e.ID) {
+			return e.ID, nil
+		}
+	}
+	return 0, nil
+}
+
+// lifted writes down that a device has its light back.
+func (b *Blackout) lifted(ctx context.Context, calls []Call, device string) error {
+	return edit(ctx, b.opt.StateDir, func(c *content) error {
+		for _, x := range calls {
+			call := c.call(x.N)
+			if call == nil {
+				continue
+			}
+			rest := 0
+			for i := range call.Dark {
+				if d := &call.Dark[i]; d.Device == device {
+					d.Lifted = true
+				} else if !d.Lifted {
+					rest++
+				}
+			}
+			if rest == 0 {
+				call.Lifted = time.Now()
+			}
+		}
+		return nil
+	})
+}
+
+// about puts the name of the switch before errors that do not have it, as errors of the
+// device.
+func about(name, op string, err error) error {
+	var of *ocs.OpError
+	if err == nil || errors.As(err, &of) {
+		return err
+	}
+	return &ocs.OpError{Op: op, Device: name, Err: err}
+}
+
+// joined is errors.Join in one sentence.
+func joined(errs ...error) error {
+	var sum error
+	for _, e := range errs {
+		switch {
+		case e == nil:
+		case sum == nil:
+			sum = e
+		default:
+			sum = fmt.Errorf("%w; %w", sum, e)
+		}
+	}
+	return sum
+}
+
+// failed is the error of all results, nil if none has one.
+func failed(results []Result) error {
+	var errs []error
+	for _, r := range results {
+		errs = append(errs, r.Err)
+	}
+	return joined(errs...)
+}

@@ -1,0 +1,224 @@
+package blackout
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ocslab/ocslab/internal/statedir"
+	"github.com/ocslab/ocslab/lab/history"
+	"github.com/ocslab/ocslab/ocs"
+)
+
+// FileName is the file in the state directory that remembers panics.
+const FileName = "panic.json"
+
+const (
+	lockName = "panic.lock"
+	version  = 1
+	// lockPatience is how long to wait for another process, which holds the lock for a few
+	// milliseconds.
+	lockPatience = 3 * time.Second
+	// keepLifted is how many panics that were lifted are remembered.
+	keepLifted = 16
+)
+
+// Call is one panic: who called it, why, and what it has darkened.
+type Call struct {
+	N      int       `json:"n"`  // from 1
+	At     time.Time `json:"at"` // its place among the changes of the history
+	Who    string    `json:"who"`
+	Reason string    `json:"reason"`
+	Lifted time.Time `json:"lifted,omitzero"` // zero while it is in force
+	// Again says that it was called once more after it had been lifted, in its old place.
+	Again bool   `json:"again,omitempty"`
+	Dark  []Dark `json:"dark"`
+	// Changes are the changes in the history that it has made.
+	Changes []int `json:"changes,omitempty"`
+}
+
+// Dark is what a panic has darkened on one switch, or was about to.
+type Dark struct {
+	Switch  string     `json:"switch"` // name in the lab
+	Device  string     `json:"device"` // as in the history
+	Closed  []ocs.Port `json:"closed,omitempty"`
+	Removed ocs.Map    `json:"removed,omitzero"`
+	Change  int        `json:"change,omitempty"` // in the history, that removed these; 0 if not known
+	Lifted  bool       `json:"lifted,omitempty"`
+}
+
+// On returns what is dark on a device, and whether anything is.
+func (c Call) On(device string) (Dark, bool) {
+	i := slices.IndexFunc(c.Dark, func(d Dark) bool { return d.Device == device && !d.Lifted })
+	if i < 0 {
+		return Dark{}, false
+	}
+	return c.Dark[i], true
+}
+
+// What says for people what a panic has darkened.
+func (c Call) What() string {
+	var parts []string
+	for _, d := range c.Dark {
+		if d.Lifted {
+			continue
+		}
+		if len(d.Closed) > 0 {
+			parts = append(parts, fmt.Sprintf("%s: shutters of %s closed", d.Switch, ocs.FormatPorts(d.Closed)))
+		}
+		if d.Removed.Len() > 0 {
+			parts = append(parts, fmt.Sprintf("%s: %v removed", d.Switch, d.Removed))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// content is panic.json.
+type content struct {
+	V     int    `json:"v"`
+	Calls []Call `json:"calls"` // oldest first
+}
+
+// Read returns the panics that are remembered in a state directory, oldest first: those in
+// force and the last that were lifted.
+func Read(dir string) ([]Call, error) {
+	c, err := read(filepath.Join(dir, FileName))
+	return c.Calls, err
+}
+
+func read(path string) (content, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return content{}, nil
+	}
+	if err != nil {
+		return content{}, fmt.Errorf("panics: %w", err)
+	}
+	var c content
+	if err := json.Unmarshal(data, &c); err != nil {
+		return content{}, fmt.Errorf("panics: %s is damaged; look at it, then move it away: %w", path, err)
+	}
+	if c.V > version {
+		return content{}, fmt.Errorf("panics: %s was written by a newer version of ocslab", path)
+	}
+	return c, nil
+}
+
+// edit changes the file under its lock. An error of fn leaves it alone.
+func edit(ctx context.Context, dir string, fn func(c *content) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lockPatience)
+	defer cancel()
+	if err := statedir.Make(dir); err != nil {
+		return fmt.Errorf("panics: %w", err)
+	}
+	unlock, err := statedir.Lock(ctx, filepath.Join(dir, lockName))
+	if err != nil {
+		return fmt.Errorf("panics: %w", err)
+	}
+	defer unlock()
+	path := filepath.Join(dir, FileName)
+	c, err := read(path)
+	if err != nil {
+		return err
+	}
+	if err := fn(&c); err != nil {
+		return err
+	}
+	c.V = version
+	c.forget()
+	data, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return fmt.Errorf("panics: %w", err)
+	}
+	if err := statedir.WriteFile(path, append(data, '\n')); err != nil {
+		return fmt.Errorf("panics: %w", err)
+	}
+	return nil
+}
+
+// forget drops the oldest panics that were lifted, as far as there are too many.
+func (c *content) forget() {
+	lifted := 0
+	for _, x := range c.Calls {
+		if !x.Lifted.IsZero() {
+			lifted++
+		}
+	}
+	c.Calls = slices.DeleteFunc(c.Calls, func(x Call) bool {
+		if x.Lifted.IsZero() || lifted <= keepLifted {
+			return false
+		}
+		lifted--
+		return true
+	})
+}
+
+// call returns the panic of a number.
+func (c *content) call(n int) *Call {
+	for i := range c.Calls {
+		if c.Calls[i].N == n {
+			return &c.Calls[i]
+		}
+	}
+	return nil
+}
+
+// next is the number of the next panic.
+func (c *content) next() int {
+	n := 0
+	for _, x := range c.Calls {
+		n = max(n, x.N)
+	}
+	return n + 1
+}
+
+// on returns what is dark on a device, to be changed.
+func (c *Call) on(switchName, device string) *Dark {
+	find := func(d Dark) bool { return d.Device == device && !d.Lifted }
+	i := slices.IndexFunc(c.Dark, find)
+	if i < 0 {
+		c.Dark = append(c.Dark, Dark{Switch: switchName, Device: device})
+		slices.SortFunc(c.Dark, func(a, b Dark) int { return strings.Compare(a.Switch, b.Switch) })
+		i = slices.IndexFunc(c.Dark, find)
+	}
+	return &c.Dark[i]
+}
+
+// Made reports whether a change of the history is one that the panic has made. A program
+// that was killed may not have come to write down which it was: then it is the one that
+// removes just that, since then.
+func (c Call) Made(e history.Entry) bool {
+	if slices.Contains(c.Changes, e.ID) {
+		return true
+	}
+	return slices.ContainsFunc(c.Dark, func(d Dark) bool {
+		return d.Change == 0 && d.Device == e.Device && d.Removed.Len() > 0 && e.UndoOf == 0 &&
+			e.Change.Add.Len() == 0 && e.Change.Remove.Equal(d.Removed) && !e.Began.Before(c.At)
+	})
+}
+
+// Me says who runs this program: "alice@lab1".
+func Me() string {
+	name := ""
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	if name == "" {
+		name = os.Getenv("USER")
+	}
+	if name == "" {
+		name = "somebody"
+	}
+	if host, err := os.Hostname(); err == nil {
+		name += "@" + host
+	}
+	return name
+}

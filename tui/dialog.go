@@ -1,0 +1,548 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/ocslab/ocslab/internal/natural"
+	"github.com/ocslab/ocslab/ocs"
+	"github.com/ocslab/ocslab/tui/canvas"
+	"github.com/ocslab/ocslab/tui/keymap"
+	"github.com/ocslab/ocslab/tui/live"
+	"github.com/ocslab/ocslab/tui/screen"
+)
+
+// dialog shows what a change comes to, and waits for a yes. There is one at most.
+type dialog struct {
+	wish   live.Wish
+	number int    // of the preview that it waits for, or shows
+	opener string // the key that opened it
+	cancel context.CancelFunc
+	began  time.Time // of looking
+
+	ready   bool // preview is there
+	preview live.Preview
+	again   string // why it was looked at once more
+
+	// fresh is since when the preview has been seen without a yes: zero while it has not
+	// been drawn.
+	fresh     time.Time
+	top       int
+	fits, all int // lines that are seen, and that there are
+}
+
+// look is how long a preview is to be seen before a yes counts. A y that was typed before
+// the preview was there, or pasted, or that comes from a key held down, would accept what
+// nobody has read; so y counts only when the preview has been drawn, and this long after,
+// and a y that came too early begins the time anew.
+const look = 200 * time.Millisecond
+
+// Messages of changes.
+type (
+	previewMsg struct {
+		number  int
+		preview live.Preview
+	}
+	appliedMsg struct {
+		preview live.Preview
+		outcome live.Outcome
+	}
+)
+
+// pending reports whether a change waits to be accepted, or is being sent.
+func (m *model) pending() string {
+	if m.sending != nil {
+		return "a change is being sent: " + m.sending.title
+	}
+	if slices.ContainsFunc(m.layers, func(l layer) bool { _, ok := l.(*dialog); return ok }) {
+		return "another change waits to be accepted"
+	}
+	return ""
+}
+
+// propose asks what a wish comes to, and opens the window that shows it.
+func (m *model) propose(w live.Wish) tea.Cmd {
+	if why := m.pending(); why != "" {
+		m.say("nothing was begun: "+why, true)
+		return nil
+	}
+	d := &dialog{opener: m.pressed}
+	m.push(d)
+	return d.look(m, w)
+}
+
+// look looks at a wish, in place of what the dialog shows.
+func (d *dialog) look(m *model, w live.Wish) tea.Cmd {
+	if d.cancel != nil {
+		d.cancel()
+	}
+	m.asked++
+	ctx, cancel := context.WithCancel(m.ctx)
+	number := m.asked
+	d.wish, d.number, d.cancel, d.began = w, number, cancel, m.now()
+	d.ready, d.fresh, d.top = false, time.Time{}, 0
+	return func() tea.Msg { return previewMsg{number, m.lab.Preview(ctx, w)} }
+}
+
+// close closes the dialog without having done anything.
+func (d *dialog) close(m *model) {
+	d.cancel()
+	m.drop(d)
+}
+
+// previewed takes a preview, if somebody still waits for it.
+func (m *model) previewed(msg previewMsg) tea.Cmd {
+	for _, l := range m.layers {
+		d, ok := l.(*dialog)
+		if !ok || d.number != msg.number {
+			continue
+		}
+		p := msg.preview
+		switch {
+		case errors.Is(p.Err, live.ErrNothing):
+			d.close(m)
+			m.fail(p.Title, p.Err)
+		case p.Empty():
+			d.close(m)
+			m.say(p.Title+": nothing to do, it is so already", false)
+		default:
+			d.ready, d.preview = true, p
+		}
+		return nil
+	}
+	return nil
+}
+
+func (d *dialog) text() bool { return false }
+
+// mouse scrolls. A click accepts nothing: the place might be under the mouse by chance.
+func (d *dialog) mouse(m *model, e screen.Mouse) tea.Cmd {
+	if _, ok := e.ID.(cancelZone); ok && e.Wheel == 0 {
+		d.close(m)
+		m.say("nothing was sent", false)
+		return nil
+	}
+	d.scroll(e.Wheel)
+	return nil
+}
+
+func (d *dialog) scroll(n int) { d.top = max(0, min(d.top+n, d.all-d.fits)) }
+
+func (d *dialog) key(m *model, k tea.KeyMsg) tea.Cmd {
+	b, ok := keymap.For(k.String(), keymap.InPreview)
+	if !ok {
+		return nil
+	}
+	if err := m.gate(b.Action); err != nil {
+		m.fail("", err)
+		return nil
+	}
+	switch b.Action {
+	case keymap.Accept:
+		return d.accept(m, k.String())
+	case keymap.Cancel:
+		d.close(m)
+		m.say("nothing was sent", false)
+	case keymap.Policy:
+		return d.policy(m)
+	case keymap.Up:
+		d.scroll(-1)
+	case keymap.Down:
+		d.scroll(1)
+	case keymap.PageUp:
+		d.scroll(-d.fits)
+	case keymap.PageDown:
+		d.scroll(d.fits)
+	}
+	return nil
+}
+
+// policies are in the order in which m goes through them.
+var policies = []ocs.Policy{ocs.Safe, ocs.Update, ocs.Overwrite}
+
+// hasPolicy reports whether a policy makes a difference to a wish.
+func hasPolicy(w live.Wish) bool {
+	return w.Verb == live.Connect || w.Verb == live.Link || w.Verb == live.Configure || w.Verb == live.Restore
+}
+
+func policyOf(w live.Wish) ocs.Policy {
+	if w.Policy == "" {
+		return ocs.Safe
+	}
+	return w.Policy
+}
+
+// policy looks again, with the next policy.
+func (d *dialog) policy(m *model) tea.Cmd {
+	if !hasPolicy(d.wish) {
+		m.say("there is no choice here: it touches what was named only", false)
+		return nil
+	}
+	w := d.wish
+	w.Policy = policies[(slices.Index(policies, policyOf(w))+1)%len(policies)]
+	d.again = ""
+	return d.look(m, w)
+}
+
+// accept sends the change, if it has been seen.
+func (d *dialog) accept(m *model, key string) tea.Cmd {
+	now := m.now()
+	switch {
+	case !d.ready:
+		return nil // nothing has been seen
+	case d.preview.Err != nil:
+		m.fail("cannot be done", d.preview.Err)
+		return nil
+	case key == d.opener:
+		m.say(keymap.Name(key)+" has opened this, so it does not accept it too", true)
+		return nil
+	case d.fresh.IsZero() || now.Sub(d.fresh) < look:
+		if !d.fresh.IsZero() {
+			d.fresh = now
+		}
+		m.say("y came before the preview could be read: look, then y again", false)
+		return nil
+	}
+	d.cancel()
+	m.drop(d)
+	p := d.preview
+	s := &sending{title: p.Title, since: now, done: make(chan struct{})}
+	m.sending = s
+	return func() tea.Msg {
+		defer close(s.done)
+		return appliedMsg{p, m.lab.Apply(m.ctx, p)}
+	}
+}
+
+// applied says what became of a change.
+func (m *model) applied(msg appliedMsg) tea.Cmd {
+	m.sending = nil
+	m.take()
+	out := msg.outcome
+	text := out.Text
+	switch {
+	case text == "" && out.Err != nil:
+		text = out.Title + ": " + out.Err.Error()
+	case text == "":
+		text = out.Title + ": done"
+	}
+	m.say(text, out.Err != nil)
+	if m.quitting {
+		if out.Err == nil {
+			return tea.Quit
+		}
+		m.quitting = false // somebody should read this first
+	}
+	if !errors.Is(out.Err, live.ErrChanged) {
+		return nil
+	}
+	if m.top() != nil || m.gate(screen.Propose{Wish: msg.preview.Wish}) != nil {
+		// A window that opened now would take keys that are meant for another.
+		return nil
+	}
+	m.pressed = ""
+	cmd := m.propose(msg.preview.Wish)
+	if d, ok := m.top().(*dialog); ok {
+		d.again = "The switch has changed since it was looked at, so nothing was sent. This is what it comes to now."
+	}
+	return cmd
+}
+
+// cancelZone is where a click cancels.
+type cancelZone struct{}
+
+// draw draws the window over the screen.
+func (d *dialog) draw(m *model, a canvas.Area) {
+	w := min(a.W-4, 104)
+	rows := d.rows(m)
+	var lines []row
+	for _, r := range rows {
+		lines = append(lines, r.flow(w-4)...)
+	}
+	h := min(len(lines)+4, a.H-2)
+	title := "Preview"
+	role := canvas.Accent
+	switch {
+	case !d.ready:
+		title = "Looking…"
+	case d.preview.Err != nil:
+		title, role = "Cannot be done", canvas.Bad
+	case d.wish.Verb == live.PanicNow:
+		title, role = "Panic", canvas.Bad
+	}
+	in := popup(a, w, h, title, canvas.S(role))
+	in = in.Sub(1, 0, in.W-2, in.H)
+	body, foot := in.Bottom(2)
+	d.fits, d.all = body.H, len(lines)
+	d.scroll(0)
+	for y := 0; y < body.H && d.top+y < len(lines); y++ {
+		lines[d.top+y].draw(body, y)
+	}
+	if more := d.all - d.top - body.H; more > 0 {
+		foot.TextRight(foot.W, 0, fmt.Sprintf("%s below ↓", natural.Count(more, "line")), canvas.S(canvas.Warn))
+	} else if d.top > 0 {
+		foot.TextRight(foot.W, 0, fmt.Sprintf("%s above ↑", natural.Count(d.top, "line")), canvas.S(canvas.Dim))
+	}
+	d.foot(foot)
+	if d.ready && d.fresh.IsZero() {
+		d.fresh = m.now()
+	}
+}
+
+// foot draws the keys. Cancel is the default, and drawn so.
+func (d *dialog) foot(a canvas.Area) {
+	key, dim := canvas.S(canvas.Accent), canvas.S(canvas.Dim)
+	cancel := "[ enter  do nothing ]"
+	a.Text(0, 1, cancel, canvas.S(canvas.Text, canvas.Reverse, canvas.Bold))
+	a.Sub(0, 1, canvas.Width(cancel), 1).Zone(cancelZone{})
+	x := canvas.Width(cancel) + 2
+	if d.ready && d.preview.Err == nil {
+		x = a.Text(x, 1, "y", key)
+		x = a.Text(x, 1, " do it", canvas.S(canvas.Text)) + 2
+	}
+	if hasPolicy(d.wish) {
+		x = a.Text(x, 1, "m", key)
+		x = a.Text(x, 1, " policy: "+string(policyOf(d.wish)), canvas.S(canvas.Text)) + 2
+	}
+	if d.all > d.fits {
+		x = a.Text(x, 1, "↑↓", key)
+		a.Text(x, 1, " scroll", dim)
+	}
+}
+
+// rows are what the dialog says: first what is a reason to stop, then what changes, then
+// what follows from that. What is last may be below the edge of a small terminal.
+func (d *dialog) rows(m *model) []row {
+	if !d.ready {
+		return []row{
+			line(seg{describe(d.wish), canvas.S(canvas.Text, canvas.Bold)}), {},
+			line(seg{"asking the switches what they hold… " + age(m.now().Sub(d.began)), canvas.S(canvas.Busy)}), {},
+		}
+	}
+	p := d.preview
+	rows := []row{line(seg{p.Title, canvas.S(canvas.Text, canvas.Bold)})}
+	if d.again != "" {
+		rows = append(rows, line(seg{d.again, canvas.S(canvas.Warn)}))
+	}
+	if p.Err != nil {
+		rows = append(rows, line(seg{"✗ " + sentence(p.Err.Error()), canvas.S(canvas.Bad)}))
+		if hasPolicy(p.Wish) && errors.Is(p.Err, ocs.ErrConflict) {
+			rows = append(rows, line(seg{"  m changes what may happen to other circuits.", canvas.S(canvas.Dim)}))
+		}
+	} else {
+		rows = append(rows, line(seg{summary(p), canvas.S(canvas.Text)}))
+	}
+	for _, part := range p.Parts {
+		rows = append(rows, warnings(p, part)...)
+	}
+	for _, part := range p.Parts {
+		rows = append(rows, row{})
+		rows = append(rows, partRows(part)...)
+	}
+	rows = append(rows, row{})
+	for _, part := range p.Parts {
+		rows = append(rows, outage(part)...)
+	}
+	if hasPolicy(p.Wish) {
+		rows = append(rows, line(seg{"policy   ", canvas.S(canvas.Dim)}, seg{string(policyOf(p.Wish)) + ": " + policyMeans[policyOf(p.Wish)], canvas.S(canvas.Text)}))
+	}
+	if len(p.CLI) > 0 {
+		for _, c := range p.CLI {
+			rows = append(rows, line(seg{"$ " + c, canvas.S(canvas.Dim)}))
+		}
+	}
+	return rows
+}
+
+var policyMeans = map[ocs.Policy]string{
+	ocs.Safe:      "circuits in the way are a reason to refuse",
+	ocs.Update:    "circuits in the way are taken over, others stay",
+	ocs.Overwrite: "circuits in the way are taken over, all others on the switch are removed",
+}
+
+// summary says in one line what happens to how many circuits.
+func summary(p live.Preview) string {
+	var dark, lit, foreign, shut, unshut int
+	for _, x := range p.Parts {
+		dark += x.Change.Remove.Len()
+		lit += x.Change.Add.Len()
+		foreign += len(x.Foreign)
+		shut += len(x.Shut)
+		unshut += len(x.Unshut)
+	}
+	var words []string
+	if dark > 0 {
+		t := natural.Count(dark, "circuit") + " dark"
+		if foreign > 0 {
+			t += fmt.Sprintf(" (%d of them not ours)", foreign)
+		}
+		words = append(words, t)
+	}
+	if lit > 0 {
+		words = append(words, natural.Count(lit, "circuit")+" lit")
+	}
+	if shut > 0 {
+		words = append(words, natural.Count(shut, "shutter")+" closed")
+	}
+	if unshut > 0 {
+		words = append(words, natural.Count(unshut, "shutter")+" opened")
+	}
+	if len(words) == 0 {
+		return "Nothing changes."
+	}
+	return "Afterwards: " + and(words) + "."
+}
+
+// warnings are the risks of a part, and why its switch refuses.
+func warnings(p live.Preview, part live.Part) []row {
+	var rows []row
+	name := ""
+	if len(p.Parts) > 1 {
+		name = part.Switch + ": "
+	}
+	if part.Err != nil && (p.Err == nil || part.Err.Error() != p.Err.Error()) {
+		rows = append(rows, line(seg{"✗ " + name + sentence(part.Err.Error()), canvas.S(canvas.Bad)}))
+	}
+	if part.Stale {
+		rows = append(rows, line(seg{"⚠ " + part.Switch + " did not answer: this is from what it said last.", canvas.S(canvas.Bad)}))
+	}
+	for _, r := range part.Risks {
+		rows = append(rows, line(seg{"⚠ " + name + sentence(r), canvas.S(canvas.Warn)}))
+	}
+	return rows
+}
+
+// outage says how long light and links will be away.
+func outage(part live.Part) []row {
+	if part.Change.Empty() && len(part.Shut) == 0 && len(part.Unshut) == 0 {
+		return nil
+	}
+	text := "light away for a time that is not known"
+	if part.Outage > 0 {
+		text = "light away for about " + short(part.Outage)
+	}
+	if part.LinkUp > 0 {
+		text += ", links for about " + short(part.LinkUp)
+	}
+	segs := []seg{{"outage   ", canvas.S(canvas.Dim)}, {part.Switch + ": " + text, canvas.S(canvas.Text)}}
+	if part.Basis != "" {
+		segs = append(segs, seg{"  (" + part.Basis + ")", canvas.S(canvas.Dim)})
+	}
+	return []row{line(segs...)}
+}
+
+// partRows are the circuits of a part.
+func partRows(part live.Part) []row {
+	rows := []row{line(seg{part.Switch, canvas.S(canvas.Title)})}
+	dark, lit := byCircuit(part.Dark), byCircuit(part.Lit)
+	foreign := byCircuit(part.Foreign)
+	for c := range part.Change.Remove.All() {
+		e, ok := dark[c]
+		if !ok {
+			e.Circuit = c
+		}
+		_, taken := foreign[c]
+		rows = append(rows, endsRow("-", canvas.Bad, e, taken))
+	}
+	for c := range part.Change.Add.All() {
+		e, ok := lit[c]
+		if !ok {
+			e.Circuit = c
+		}
+		rows = append(rows, endsRow("+", canvas.Good, e, false))
+	}
+	if len(part.Shut) > 0 {
+		rows = append(rows, line(seg{"- close shutters " + ocs.FormatPorts(part.Shut), canvas.S(canvas.Bad)}))
+		for _, e := range part.Dark {
+			if !part.Change.Remove.Has(e.Circuit) {
+				rows = append(rows, endsRow("  dark", canvas.Bad, e, false))
+			}
+		}
+	}
+	if len(part.Unshut) > 0 {
+		rows = append(rows, line(seg{"+ open shutters " + ocs.FormatPorts(part.Unshut), canvas.S(canvas.Good)}))
+		for _, e := range part.Lit {
+			if !part.Change.Add.Has(e.Circuit) {
+				rows = append(rows, endsRow("  lit", canvas.Good, e, false))
+			}
+		}
+	}
+	if part.Keep.Len() > 0 {
+		rows = append(rows, line(seg{"= there already: " + part.Keep.String(), canvas.S(canvas.Dim)}))
+	}
+	switch {
+	case len(rows) == 1 && part.Undo != 0:
+		rows = append(rows, line(seg{fmt.Sprintf("  nothing is left of change %d; this takes it off the list of what can be undone", part.Undo), canvas.S(canvas.Dim)}))
+	case len(rows) == 1:
+		rows = append(rows, line(seg{"  nothing changes", canvas.S(canvas.Dim)}))
+	}
+	return rows
+}
+
+func byCircuit(ends []live.Ends) map[ocs.CrossConnect]live.Ends {
+	m := make(map[ocs.CrossConnect]live.Ends, len(ends))
+	for _, e := range ends {
+		m[e.Circuit] = e
+	}
+	return m
+}
+
+// endsRow is one circuit with what hangs on it.
+func endsRow(sign string, role canvas.Role, e live.Ends, foreign bool) row {
+	dim := canvas.S(canvas.Dim)
+	segs := []seg{{sign + " ", canvas.S(role, canvas.Bold)}, {pad(e.Circuit.String(), 9), canvas.S(role, canvas.Bold)}}
+	if e.From != "" || e.To != "" {
+		segs = append(segs, seg{or(e.From, "?") + " → " + or(e.To, "?"), canvas.S(canvas.Text)})
+	} else {
+		segs = append(segs, seg{"nothing known at either end", dim})
+	}
+	if e.HasPower {
+		if e.InPower <= ocs.NoLight {
+			segs = append(segs, seg{"  no light in", canvas.S(canvas.Warn)})
+		} else {
+			segs = append(segs, seg{"  in " + e.InPower.String(), canvas.S(canvas.Light)})
+		}
+	}
+	switch {
+	case foreign:
+		segs = append(segs, seg{"  TAKEN OVER from " + or(e.Origin.Who, "somebody else"), canvas.S(canvas.Warn, canvas.Bold)})
+	case e.Origin.ID > 0:
+		segs = append(segs, seg{fmt.Sprintf("  by %s (change %d)", e.Origin.Who, e.Origin.ID), dim})
+	case e.Origin.Who != "":
+		segs = append(segs, seg{"  by " + e.Origin.Who, dim})
+	}
+	if e.Traffic {
+		segs = append(segs, seg{"  TRAFFIC flows", canvas.S(canvas.Warn, canvas.Bold)})
+	}
+	return row{segs: segs, indent: 11}
+}
+
+// describe is a wish in words, before anybody has looked at it.
+func describe(w live.Wish) string {
+	switch w.Verb {
+	case live.Connect:
+		return "connect " + w.Switch + " " + w.Map.String()
+	case live.Disconnect:
+		return "disconnect " + w.Switch + " " + ocs.FormatPorts(w.Ports)
+	case live.Link, live.Unlink:
+		return string(w.Verb) + " " + and(w.NICs)
+	case live.Configure:
+		return "configure " + w.Configuration
+	case live.Restore:
+		return "restore " + w.File
+	case live.Undo:
+		return "take back the last change"
+	case live.Redo:
+		return "take back the last undo"
+	case live.PanicNow:
+		return "panic: " + w.Reason
+	case live.Lift:
+		return "end the panic"
+	}
+	return string(w.Verb)
+}

@@ -1,0 +1,90 @@
+package live
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/ocslab/ocslab/ocs"
+)
+
+// plain is what a shell takes as it is.
+var plain = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
+
+// quoted writes a word so that a POSIX shell reads it as it is.
+func quoted(word string) string {
+	if plain.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// words are the arguments of ocslab that do the same as something that is done here.
+type words []string
+
+// line is the whole command line for a shell, with what says which lab it is about.
+func (s *Session) line(args words) string {
+	all := append(s.prefix(), args...)
+	for i, w := range all {
+		all[i] = quoted(w)
+	}
+	return strings.Join(all, " ")
+}
+
+// lines are several commands for a shell.
+func (s *Session) lines(commands []words) []string {
+	var all []string
+	for _, c := range commands {
+		all = append(all, s.line(c))
+	}
+	return all
+}
+
+// prefix is the program, and what makes it open the lab that is open here.
+func (s *Session) prefix() words {
+	all := words{"ocslab"}
+	if path := s.file().Path; path != "" {
+		all = append(all, "--lab", path)
+	}
+	if s.opt.Lab.Emulated {
+		all = append(all, "--emulated")
+	}
+	return all
+}
+
+// recorded is how a command stands in the history: as package main writes it there, without
+// the program and what a shell wants quoted.
+func (w words) recorded() string { return strings.Join(w, " ") }
+
+// unquoted is a command line as it stands in the history.
+func unquoted(line string) string {
+	line = strings.TrimPrefix(line, "ocslab ")
+	line = strings.ReplaceAll(line, `'\''`, "\x00")
+	line = strings.ReplaceAll(line, "'", "")
+	return strings.ReplaceAll(line, "\x00", "'")
+}
+
+// withMode adds the policy, unless that is what is so without.
+func (w words) withMode(p ocs.Policy) words {
+	if p == "" || p == ocs.Safe {
+		return w
+	}
+	return append(w, "--mode", string(p))
+}
+
+// circuitsCommand brings a map about on one switch.
+func circuitsCommand(sw string, want ocs.Map, policy ocs.Policy, c ocs.Change) words {
+	if want.Len() == 0 { // connect takes no empty map; only overwrite comes to something then
+		var ports []ocs.Port
+		for x := range c.Remove.All() {
+			ports = append(ports, x.Ingress)
+		}
+		return words{"disconnect", sw, ocs.FormatPorts(ports)}
+	}
+	return words{"connect", sw, want.String()}.withMode(policy)
+}
+
+// panicCommand calls a panic.
+func panicCommand(reason string) words { return words{"panic", "--reason", reason} }
+
+// liftCommand lifts all panics.
+func liftCommand() words { return words{"panic", "--lift"} }

@@ -1,0 +1,253 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ocslab/ocslab/lab"
+	"github.com/ocslab/ocslab/lab/blackout"
+	"github.com/ocslab/ocslab/ocs"
+)
+
+// panicPatience is how long a switch may take to say what it holds before a panic goes ahead
+// on what it said last.
+const panicPatience = time.Second
+
+// abortPatience is how long a panic waits for a run to give the switches back.
+const abortPatience = time.Minute
+
+// blackout is what darkens this lab, with the command that does the same.
+func (s *Session) blackout(command words) *blackout.Blackout {
+	f := s.file()
+	return blackout.New(blackout.Options{
+		File: f, Device: lab.New(f, s.opt.Lab).Device, Open: s.open, History: s.opt.History, StateDir: s.opt.StateDir,
+		Command: command.recorded(), Last: s.lastHeld, Patience: panicPatience,
+	})
+}
+
+// lastHeld is what a switch held when it last answered.
+func (s *Session) lastHeld(name string) (blackout.Held, bool) {
+	x := s.State().Switch(name)
+	if x == nil || x.MapAt.IsZero() {
+		return blackout.Held{}, false
+	}
+	h := blackout.Held{Map: x.Map}
+	if x.Shutters {
+		h.Shut = map[ocs.Port]bool{}
+		for _, p := range blackout.Ports(s.file(), name) {
+			h.Shut[p] = x.Shut[p]
+		}
+	}
+	return h, true
+}
+
+// previewPanic looks at what a panic would do; n is that of a panic to be called again.
+func (s *Session) previewPanic(ctx context.Context, w Wish, n int) Preview {
+	reason := strings.TrimSpace(w.Reason)
+	p := Preview{Wish: w, Title: "panic: " + reason, Panic: n, CLI: s.lines([]words{panicCommand(reason)})}
+	if reason == "" {
+		p.Title, p.CLI, p.Err = "panic", nil, blackout.ErrReason
+		return p
+	}
+	steps, err := s.blackout(panicCommand(reason)).Plan(ctx)
+	p.Parts, p.Err = s.stepParts(steps), err
+	return p
+}
+
+// previewLift looks at what lifting panics would do: one, or with 0 all.
+func (s *Session) previewLift(ctx context.Context, w Wish, n int) Preview {
+	p := Preview{Wish: w, Title: "lift the panic", Panic: n, CLI: s.lines([]words{liftCommand()})}
+	b := s.blackout(liftCommand())
+	calls, err := b.InForce()
+	if err == nil && len(calls) == 0 {
+		err = fmt.Errorf("%w: %w", ErrNothing, blackout.ErrNone)
+	}
+	if err != nil {
+		p.Err = err
+		return p
+	}
+	steps, err := b.PlanLift(ctx, numbers(n)...)
+	p.Parts, p.Err = s.stepParts(steps), err
+	return p
+}
+
+// numbers is one number, or none for 0.
+func numbers(n int) []int {
+	if n == 0 {
+		return nil
+	}
+	return []int{n}
+}
+
+// stepParts shows what a panic comes to as that of any other wish is shown. That a switch
+// does not answer is a risk here and no refusal, as it keeps no other from getting dark.
+func (s *Session) stepParts(steps []blackout.Step) (parts []Part) {
+	k := s.known()
+	for _, step := range steps {
+		x := Part{Switch: step.Switch, Have: step.Have.Map, Change: step.Change, Shut: step.Close, Unshut: step.Open, Stale: step.Stale}
+		switch {
+		case step.Err != nil && step.Stale:
+			x.Risks = append(x.Risks, fmt.Sprintf("%s does not answer: it is tried on what it said last", step.Switch))
+		case step.Err != nil:
+			x.Risks = append(x.Risks, fmt.Sprintf("%v; it is tried nevertheless", aboutSwitch(step.Switch, step.Err)))
+		}
+		if step.Note != "" && (step.Left.Len() > 0 || !step.Empty()) {
+			x.Risks = append(x.Risks, step.Note)
+		}
+		for c := range step.Have.Map.All() {
+			e := k.ends(step.Switch, step.Device, c)
+			switch {
+			case step.Change.Remove.Has(c), touches(step.Close, c):
+				x.Dark = append(x.Dark, e)
+			case touches(step.Open, c):
+				x.Lit = append(x.Lit, e)
+			}
+		}
+		for c := range step.Change.Add.All() {
+			x.Lit = append(x.Lit, k.ends(step.Switch, step.Device, c))
+		}
+		x.risk(k.trafficRisks(&x))
+		if !step.Empty() || len(x.Risks) > 0 {
+			parts = append(parts, x)
+		}
+	}
+	return parts
+}
+
+func touches(ports []ocs.Port, c ocs.CrossConnect) bool {
+	return slices.Contains(ports, c.Ingress) || slices.Contains(ports, c.Egress)
+}
+
+// applyPanic darkens the lab. It does not wait for a change that is being sent. A run that
+// has the switches is aborted; where they can have one more session, they are darkened
+// before, and in any case when the run has given them back.
+func (s *Session) applyPanic(ctx context.Context, p Preview) Outcome {
+	command := panicCommand(strings.TrimSpace(p.Wish.Reason))
+	call := blackout.Call{Who: blackout.Me(), Reason: p.Wish.Reason, N: s.samePlace(p.Panic)}
+	b := s.blackout(command)
+	if s.busy() != nil {
+		if !s.opt.Lab.Emulated {
+			s.panicBeside(ctx, command, call)
+		}
+		if err := s.abortForPanic(ctx); err != nil {
+			return s.panicOutcome(p, nil, err)
+		}
+	}
+	results, err := b.Panic(ctx, call)
+	return s.panicOutcome(p, results, err)
+}
+
+// samePlace returns the number of a panic that is called again, so that it keeps its place
+// among the changes; 0 when a change that came after it is in force, as it comes after that
+// then.
+func (s *Session) samePlace(n int) int {
+	p, err := s.deeds()
+	if n == 0 || err != nil {
+		return n
+	}
+	i := slices.IndexFunc(p.calls, func(c blackout.Call) bool { return c.N == n })
+	if i < 0 || p.undo().at.After(p.calls[i].At) {
+		return 0
+	}
+	return n
+}
+
+// panicBeside darkens the switches by sessions of its own while a run has theirs.
+func (s *Session) panicBeside(ctx context.Context, command words, call blackout.Call) {
+	f := s.file()
+	l := lab.New(f, s.opt.Lab)
+	defer l.Close()
+	b := blackout.New(blackout.Options{
+		File: f, Device: l.Device, Open: l.Switch, History: s.opt.History, StateDir: s.opt.StateDir, Command: command.recorded(),
+		Last: s.lastHeld, Patience: panicPatience,
+	})
+	if _, err := b.Panic(ctx, call); err != nil {
+		s.say(Entry{Kind: Event, Bad: true, Text: "panic beside the run: " + err.Error()})
+	}
+}
+
+// abortForPanic aborts the run and waits until it has given the switches back.
+func (s *Session) abortForPanic(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, abortPatience, errors.New("the run has not given the switches back"))
+	defer cancel()
+	aborted := s.AbortRun() // an error says that there is none, so that they are about to come back
+	tick := time.NewTicker(PublishEvery)
+	defer tick.Stop()
+	for s.busy() != nil {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			if aborted != nil {
+				return fmt.Errorf("%w: %w", context.Cause(ctx), aborted)
+			}
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// applyLift gives the light back that panics took: one, or with 0 all.
+func (s *Session) applyLift(ctx context.Context, p Preview) Outcome {
+	results, err := s.blackout(liftCommand()).Lift(ctx, numbers(p.Panic)...)
+	if errors.Is(err, blackout.ErrNone) {
+		err = fmt.Errorf("%w: %w", ErrNothing, err)
+	}
+	return s.panicOutcome(p, results, err)
+}
+
+// panicOutcome tells what became of a panic, or of lifting it.
+func (s *Session) panicOutcome(p Preview, results []blackout.Result, err error) Outcome {
+	o := Outcome{Title: p.Title, Reports: map[string]ocs.Report{}, Err: err}
+	var texts []string
+	for _, r := range results {
+		if text := resultText(r); text != "" {
+			texts = append(texts, text)
+		}
+		if r.ID != 0 {
+			o.ID = append(o.ID, r.ID)
+			o.Reports[r.Switch] = r.Report
+			s.setOrigins(r.Switch, r.Report, r.ID)
+		}
+		s.touch(r.Switch)
+	}
+	switch {
+	case len(texts) > 0:
+		o.Text = strings.Join(texts, "; ")
+	case err != nil:
+		o.Text = err.Error()
+	default:
+		o.Text = "nothing to do: all is as wished already"
+	}
+	return s.told(p, o)
+}
+
+// resultText says what became of one switch, "" if nothing did.
+func resultText(r blackout.Result) string {
+	if r.Err != nil {
+		return fmt.Sprintf("%s failed: %s", r.Switch, strings.TrimPrefix(r.Err.Error(), r.Switch+": "))
+	}
+	var did []string
+	if len(r.Close) > 0 {
+		did = append(did, "shutters of "+ocs.FormatPorts(r.Close)+" closed")
+	}
+	if len(r.Open) > 0 {
+		did = append(did, "shutters of "+ocs.FormatPorts(r.Open)+" opened")
+	}
+	if r.Change.Remove.Len() > 0 {
+		did = append(did, circuitsText(r.Change.Remove)+" removed")
+	}
+	if r.Change.Add.Len() > 0 {
+		did = append(did, circuitsText(r.Change.Add)+" connected")
+	}
+	if r.Left.Len() > 0 {
+		did = append(did, r.Note)
+	}
+	if len(did) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s %s: %s", r.Switch, r.State, strings.Join(did, ", "))
+}
