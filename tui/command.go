@@ -248,21 +248,18 @@ func begin(start string, all []screen.Choice) []screen.Choice {
 
 // nearest returns the word that a mistyped one is meant to be, "" if none is near.
 func nearest(word string, words []string) string {
-	best, least := "", max(1, len(word)/3)+1
+	for _, w := range words {
+		if len(word) > 2 && strings.HasPrefix(w, word) || len(w) > 2 && strings.HasPrefix(word, w) {
+			return w
+		}
+	}
+	best, least := "", len(word)/3+2
 	for _, w := range words {
 		if d := distance(word, w); d < least {
 			best, least = w, d
 		}
 	}
-	if best != "" {
-		return best
-	}
-	for _, w := range words {
-		if len(word) > 1 && (strings.HasPrefix(w, word) || strings.HasPrefix(word, w) && len(w) > 2) {
-			return w
-		}
-	}
-	return ""
+	return best
 }
 
 // distance is how many letters have to be changed, put in, or left out.

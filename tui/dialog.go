@@ -34,7 +34,12 @@ type dialog struct {
 	fresh     time.Time
 	top       int
 	fits, all int // lines that are seen, and that there are
+	risks     int // lines up to the last that warns
+	seen      int // lines that have been seen
 }
+
+// leastLines is how many lines of a preview must be seen for a yes.
+const leastLines = 3
 
 // look is how long a preview is to be seen before a yes counts. A y that was typed before
 // the preview was there, or pasted, or that comes from a key held down, would accept what
@@ -85,7 +90,7 @@ func (d *dialog) look(m *model, w live.Wish) tea.Cmd {
 	ctx, cancel := context.WithCancel(m.ctx)
 	number := m.asked
 	d.wish, d.number, d.cancel, d.began = w, number, cancel, m.now()
-	d.ready, d.fresh, d.top = false, time.Time{}, 0
+	d.ready, d.fresh, d.top, d.seen = false, time.Time{}, 0, 0
 	return func() tea.Msg { return previewMsg{number, m.lab.Preview(ctx, w)} }
 }
 
@@ -201,6 +206,12 @@ func (d *dialog) accept(m *model, key string) tea.Cmd {
 	case key == d.opener:
 		m.say(keymap.Name(key)+" has opened this, so it does not accept it too", true)
 		return nil
+	case d.fits < leastLines:
+		m.say("the terminal is too small to show what this does: make it larger", true)
+		return nil
+	case d.seen < d.risks:
+		m.say("not all warnings have been seen: ↓ shows the rest", true)
+		return nil
 	case d.fresh.IsZero() || now.Sub(d.fresh) < look:
 		if !d.fresh.IsZero() {
 			d.fresh = now
@@ -259,12 +270,15 @@ type cancelZone struct{}
 // draw draws the window over the screen.
 func (d *dialog) draw(m *model, a canvas.Area) {
 	w := min(a.W-4, 104)
-	rows := d.rows(m)
+	rows, warn := d.rows(m)
 	var lines []row
-	for _, r := range rows {
+	for i, r := range rows {
 		lines = append(lines, r.flow(w-4)...)
+		if i == warn-1 {
+			d.risks = len(lines)
+		}
 	}
-	h := min(len(lines)+4, a.H-2)
+	h := min(len(lines)+4, a.H)
 	title := "Preview"
 	role := canvas.Accent
 	switch {
@@ -289,8 +303,11 @@ func (d *dialog) draw(m *model, a canvas.Area) {
 		foot.TextRight(foot.W, 0, fmt.Sprintf("%s above ↑", natural.Count(d.top, "line")), canvas.S(canvas.Dim))
 	}
 	d.foot(foot)
-	if d.ready && d.fresh.IsZero() {
-		d.fresh = m.now()
+	if d.ready && body.H >= leastLines {
+		d.seen = max(d.seen, min(d.top+body.H, d.all))
+		if d.fresh.IsZero() {
+			d.fresh = m.now()
+		}
 	}
 }
 
@@ -316,16 +333,17 @@ func (d *dialog) foot(a canvas.Area) {
 }
 
 // rows are what the dialog says: first what is a reason to stop, then what changes, then
-// what follows from that. What is last may be below the edge of a small terminal.
-func (d *dialog) rows(m *model) []row {
+// what follows from that. The first warn of them have all warnings; what is last may be below the edge of
+// a small terminal.
+func (d *dialog) rows(m *model) (rows []row, warn int) {
 	if !d.ready {
 		return []row{
 			line(seg{describe(d.wish), canvas.S(canvas.Text, canvas.Bold)}), {},
 			line(seg{"asking the switches what they hold… " + age(m.now().Sub(d.began)), canvas.S(canvas.Busy)}), {},
-		}
+		}, 0
 	}
 	p := d.preview
-	rows := []row{line(seg{p.Title, canvas.S(canvas.Text, canvas.Bold)})}
+	rows = []row{line(seg{p.Title, canvas.S(canvas.Text, canvas.Bold)})}
 	if d.again != "" {
 		rows = append(rows, line(seg{d.again, canvas.S(canvas.Warn)}))
 	}
@@ -340,6 +358,7 @@ func (d *dialog) rows(m *model) []row {
 	for _, part := range p.Parts {
 		rows = append(rows, warnings(p, part)...)
 	}
+	warn = len(rows)
 	for _, part := range p.Parts {
 		rows = append(rows, row{})
 		rows = append(rows, partRows(part)...)
@@ -356,7 +375,7 @@ func (d *dialog) rows(m *model) []row {
 			rows = append(rows, line(seg{"$ " + c, canvas.S(canvas.Dim)}))
 		}
 	}
-	return rows
+	return rows, warn
 }
 
 var policyMeans = map[ocs.Policy]string{

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ocslab/ocslab/tui/keymap"
 	"github.com/ocslab/ocslab/tui/live"
+	"github.com/ocslab/ocslab/tui/screen"
 	"github.com/ocslab/ocslab/tui/tuitest"
 )
 
@@ -75,6 +76,14 @@ func (u *ui) send(msg tea.Msg) {
 		u.size = [2]int{size.Width, size.Height}
 	}
 	_, cmd := u.m.Update(msg)
+	u.frame()
+	u.do(cmd)
+}
+
+// request is a request of a screen.
+func (u *ui) request(r screen.Request) {
+	cmd := u.m.request(r)
+	u.m.dirty = true
 	u.frame()
 	u.do(cmd)
 }

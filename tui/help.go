@@ -106,7 +106,7 @@ func (w *window) draw(_ *model, a canvas.Area) {
 	if !w.full {
 		width = min(width, max(widest+5, 56))
 	}
-	in := popup(a, width, min(max(len(lines), 1)+3, a.H-2), w.title, canvas.S(canvas.Accent))
+	in := popup(a, width, min(max(len(lines), 1)+3, a.H), w.title, canvas.S(canvas.Accent))
 	in = in.Sub(1, 0, in.W-1, in.H)
 	body, foot := in.Bottom(1)
 	w.fits, w.all = body.H, len(lines)

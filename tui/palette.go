@@ -139,7 +139,7 @@ func (p *picker) mouse(m *model, e screen.Mouse) tea.Cmd {
 
 func (p *picker) draw(m *model, a canvas.Area) {
 	w := min(a.W-4, 100)
-	h := min(len(p.items)+6, a.H-2, 30)
+	h := min(len(p.items)+6, a.H, 30)
 	in := popup(a, w, h, p.title, canvas.S(canvas.Accent))
 	head, list := in.Top(1)
 	wide, kinds := p.widths(in.W)

@@ -284,13 +284,9 @@ func (p *prompt) mouse(m *model, e screen.Mouse) tea.Cmd {
 const offered = 8
 
 // draw draws the prompt in the line above the last, and what can follow above that.
-func (p *prompt) draw(m *model, a canvas.Area) {
-	in := a
-	if m.isReadOnly() {
-		in = a.Sub(1, 1, a.W-2, a.H-2)
-	}
+func (p *prompt) draw(_ *model, a canvas.Area) {
 	a.Modal()
-	above, bottom := in.Bottom(2)
+	above, bottom := a.Bottom(2)
 	bottom.Clear()
 	title := canvas.S(canvas.Accent)
 	if p.bad {
@@ -341,12 +337,11 @@ func (p *prompt) drawOffer(a canvas.Area) {
 	in := win.Box(title, canvas.S(canvas.Frame))
 	for i, c := range p.cs[top : top+n] {
 		l := in.Sub(0, i, in.W, 1)
-		x := 1
+		x := in.W/2 + 2
 		if canvas.Width(c.Value) < in.W/2 || c.About == "" {
 			x = l.Text(1, 0, pad(c.Value, value+1), canvas.S(canvas.Text))
 		} else {
 			l.Fit(1, 0, in.W/2, c.Value, canvas.S(canvas.Text))
-			x = in.W/2 + 2
 		}
 		l.Fit(x+1, 0, in.W-x-2, c.About, canvas.S(canvas.Dim))
 		if top+i == p.pick {

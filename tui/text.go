@@ -107,12 +107,14 @@ func (r row) draw(a canvas.Area, y int) {
 	}
 }
 
-// popup clears a window of w x h in the middle of an area, draws its border, and returns
-// what is inside. Nothing but what is drawn after it reacts to the mouse.
+// popup clears a window of w x h in the middle of an area, but for its last two lines, in
+// which messages are read. It draws a border and returns what is inside. Nothing but what
+// is drawn after it reacts to the mouse.
 func popup(a canvas.Area, w, h int, title string, s canvas.Style) canvas.Area {
+	a.Modal()
+	a, _ = a.Bottom(2)
 	w, h = min(w, a.W), min(h, a.H)
 	win := a.Sub((a.W-w)/2, (a.H-h)/2, w, h)
-	a.Modal()
 	win.Clear()
 	return win.Box(title, s)
 }

@@ -77,16 +77,20 @@ func (m *model) draw(a canvas.Area) {
 	}
 	top, rest := in.Top(1)
 	m.drawTop(top)
-	tabs, rest := rest.Top(1)
-	m.drawTabs(tabs)
 	rest = m.drawBanners(rest)
-	body, bottom := rest.Bottom(2)
+	tabs, below := rest.Top(1)
+	m.drawTabs(tabs)
+	body, bottom := below.Bottom(2)
 	m.screen().Draw(body, m.Env())
 	message, keys := bottom.Top(1)
 	m.drawMessage(message)
-	m.drawKeys(keys)
+	if m.top() == nil {
+		m.drawKeys(keys)
+	}
+	// Windows leave what is above the tabs alone: which lab this is, and how it stands
+	// with it, is to be seen whatever is decided.
 	for _, l := range m.layers {
-		l.draw(m, a)
+		l.draw(m, rest)
 	}
 }
 

@@ -66,6 +66,26 @@ func TestText(t *testing.T) {
 	}
 }
 
+func TestPretty(t *testing.T) {
+	for _, x := range []struct {
+		give string
+		want []string
+	}{
+		{"\r\n\n   P 26\r\nM  3 COMPLD\r\n\t\"\u00fc\xff\x00\"\r\n;", []string{`\r\n`, `\n`, `   P 26\r\n`, `M  3 COMPLD\r\n`, `\t"ü\xff\x00"\r\n`, ";"}},
+		{"a \u009b31m \ufffd", []string{`a \x9b31m �`}},
+		{chunked(`<rpc xmlns="urn:ietf:params:xml:ns:netconf:base:1.0" message-id="12"><get><filter><a xmlns="x">1</a></filter></get></rpc>`), []string{
+			`<rpc xmlns="urn:ietf:params:xml:ns:netconf:base:1.0" message-id="12">`, `  <get>`, `    <filter>`, `      <a xmlns="x">1</a>`, `    </filter>`, `  </get>`, `</rpc>`,
+		}},
+		{"]]>]]>\n<ok/>]]>]]>", []string{"<ok/>"}},
+		{"<rpc><", []string{"<rpc><"}},
+		{"", nil},
+	} {
+		if diff := cmp.Diff(x.want, Pretty(x.give)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", x.give, diff)
+		}
+	}
+}
+
 func chunked(message string) string {
 	return string(netconf.AppendChunks(nil, []byte(message), 40))
 }

@@ -135,7 +135,6 @@ func (*lineCutter) opens(_, _ []byte) bool { return false }
 // quoted string nor in a comment. Quotes do not extend over a line end.
 type tl1Cutter struct {
 	sent    bool
-	at      int  // bytes looked at
 	column  int  // in the line, of the next byte
 	text    bool // there was something but blanks and prompts
 	blank   bool // the line has been blank so far

@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -416,8 +417,36 @@ func TestApply_Busy(t *testing.T) {
 	if o := s.Apply(t.Context(), Preview{Wish: p.Wish, Parts: []Part{{Switch: "rail0", Change: ocs.Change{Add: p.Wish.Map}}}}); !errors.Is(o.Err, ErrBusy) {
 		t.Errorf("while a run has it: %v", o.Err)
 	}
+	// A panic waits for nothing but the switches.
+	p = s.Preview(t.Context(), Wish{Verb: PanicNow, Reason: "fire"})
+	if p.Err != nil {
+		t.Errorf("panic while a run has it: %v", p.Err)
+	}
+	done := make(chan Outcome)
+	go func() {
+		done <- s.Apply(context.Background(), Preview{Wish: p.Wish, Title: p.Title, Parts: []Part{{Switch: "rail0", Shut: []ocs.Port{1}}}})
+	}()
+	until(t, s, "the panic is under way", func(x *State) bool { return x.Pending == "panic: fire" })
 	s.takeBack()
-	ready(t, s)
+	if o := <-done; o.Err != nil {
+		t.Errorf("panic: %v", o.Err)
+	}
+	if got, want := holdsNow(t, s), "rail0  shut 1,2,33,34\nrail1  shut \n"; got != want {
+		t.Errorf("now %q, want %q", got, want)
+	}
+}
+
+// fewer has rapid check less often than it does by default: here each check takes a tenth
+// of a second.
+func fewer(t *testing.T, checks string) {
+	t.Helper()
+	f := flag.Lookup("rapid.checks")
+	if was := f.Value.String(); was == f.DefValue {
+		if err := f.Value.Set(checks); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = f.Value.Set(was) })
+	}
 }
 
 // Ensure a plan file is brought about with its mode, and a snapshot as it says.
@@ -493,6 +522,7 @@ func TestPanic(t *testing.T) {
 // Ensure that whatever is done, undoing all of it leads back to the beginning, and redoing
 // that to the end, unless something else was done.
 func TestUndo_Property(t *testing.T) {
+	fewer(t, "15")
 	s := acted(t, twoRails, nil)
 	ready(t, s)
 	circuit := rapid.Custom(func(r *rapid.T) Wish {
@@ -591,5 +621,96 @@ func TestDigits(t *testing.T) {
 		if got := digits(d); got != want {
 			t.Errorf("digits(%v)=%q, want %q", d, got, want)
 		}
+	}
+}
+
+// Ensure that of several switches the first that fails ends it, in order of their names, and
+// that it is said what was done and what was not.
+func TestApply_OneFails(t *testing.T) {
+	s := acted(t, twoRails, nil)
+	ready(t, s)
+	parts := func(first, second string) []Part {
+		return []Part{ // in any order
+			{Switch: "rail1", Change: ocs.Change{Add: mustMap(t, second)}},
+			{Switch: "rail0", Change: ocs.Change{Add: mustMap(t, first)}},
+		}
+	}
+	// The interlock refuses port 31, and rail1 has no port 9.
+	o := s.Apply(t.Context(), Preview{Title: "both", Parts: parts("31>40", "1>321")})
+	if !errors.Is(o.Err, ocs.ErrInterlock) || len(o.ID) != 1 || !strings.HasSuffix(o.Text, "the lab file protects port 31; rail1 was not touched") {
+		t.Errorf("%+v", o)
+	}
+	o = s.Apply(t.Context(), Preview{Title: "both", Parts: parts("1>33", "1>9")})
+	if o.Err == nil || !strings.HasPrefix(o.Text, "rail0: 1>33 connected (change 2); rail1: ") {
+		t.Errorf("%+v", o)
+	}
+	if got, want := holdsNow(t, s), "rail0 1>33 shut \nrail1  shut \n"; got != want {
+		t.Errorf("now %q, want %q", got, want)
+	}
+	until(t, s, "nothing is pending", func(x *State) bool { return x.Pending == "" })
+	mustApply(t, s, Wish{Verb: Undo})
+	if got, want := holdsNow(t, s), "rail0  shut \nrail1  shut \n"; got != want {
+		t.Errorf("undone: %q, want %q", got, want)
+	}
+}
+
+// Ensure a panic that is called again after something else was done comes after that, so
+// that undoing leads back.
+func TestRedo_PanicInAnotherPlace(t *testing.T) {
+	s := acted(t, twoRails, nil)
+	ready(t, s)
+	mustApply(t, s, connect(t, "rail1", "1>321"))
+	mustApply(t, s, Wish{Verb: PanicNow, Reason: "fire"})
+	mustApply(t, s, connect(t, "rail1", "2>322"))
+	mustApply(t, s, Wish{Verb: Lift})
+	mustApply(t, s, Wish{Verb: Redo})
+	if got, want := holdsNow(t, s), "rail0  shut 1,2,33,34\nrail1  shut \n"; got != want {
+		t.Errorf("dark: %q, want %q", got, want)
+	}
+	mustApply(t, s, Wish{Verb: Undo})
+	if got, want := holdsNow(t, s), "rail0  shut \nrail1 1>321,2>322 shut \n"; got != want {
+		t.Errorf("lifted: %q, want %q", got, want)
+	}
+	mustApply(t, s, Wish{Verb: Undo})
+	mustApply(t, s, Wish{Verb: Undo})
+	if got, want := holdsNow(t, s), "rail0  shut \nrail1  shut \n"; got != want {
+		t.Errorf("undone: %q, want %q", got, want)
+	}
+}
+
+// Ensure that a switch which is lost is shown on what it held last, is not changed, and
+// keeps no other from getting dark.
+func TestPreview_Lost(t *testing.T) {
+	gone, here := emulation(t, "polatis-6000-32x32"), emulation(t, "polatis-6000-32x32")
+	s := acted(t, fmt.Sprintf(`
+switches:
+  - {name: gone, url: %q}
+  - {name: here, url: %q}
+hosts:
+  - {name: gpu1, netns: nowhere, nics: [{name: e0, tx: gone/1, rx: gone/33}, {name: e1, tx: here/1, rx: here/33}]}
+`, gone.URL(), here.URL()), func(o *Options) { o.Lab.Emulated = false })
+	until(t, s, "both are up", func(x *State) bool {
+		return x.Switch("gone").Status == Up && x.Switch("here").Status == Up && x.Switch("gone").Shutters
+	})
+	mustApply(t, s, connect(t, "gone", "1>33"))
+	if err := gone.Close(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, s, "it is lost", func(x *State) bool { return x.Switch("gone").Status == Lost })
+	p := s.Preview(t.Context(), Wish{Verb: Disconnect, Switch: "gone", Ports: []ocs.Port{1}})
+	if p.Err == nil || len(p.Parts) != 1 || !p.Parts[0].Stale || p.Parts[0].Change.String() != "- 1>33" || !strings.HasPrefix(p.Parts[0].Risks[0], "gone does not answer: this is what it held ") {
+		t.Errorf("%+v", p)
+	}
+	p = s.Preview(t.Context(), Wish{Verb: PanicNow, Reason: "fire"})
+	if p.Err != nil || len(p.Parts) != 2 || !p.Parts[0].Stale || ocs.FormatPorts(p.Parts[0].Shut) != "1,33" || p.Parts[1].Stale {
+		t.Errorf("%+v", p)
+	}
+	o := s.Apply(t.Context(), p)
+	if o.Err == nil || !strings.Contains(o.Text, "gone failed: ") || !strings.Contains(o.Text, "here dark: shutters of 1,33 closed") {
+		t.Errorf("%+v", o)
+	}
+	st := until(t, s, "the panic is in force", func(x *State) bool { return x.Panic != nil })
+	if !strings.Contains(st.Panic.What, "here: shutters of 1,33 closed") {
+		t.Errorf("%+v", st.Panic)
 	}
 }

@@ -88,9 +88,9 @@ func monitors(list []ocs.Monitor) string {
 			offset++
 		}
 	}
-	text := "averaging " + least.Averaging.String()
+	text := "averaging " + span(least.Averaging)
 	if most.Averaging != least.Averaging {
-		text += " to " + most.Averaging.String()
+		text += " to " + span(most.Averaging)
 	}
 	text += " on " + natural.Count(len(list), "port")
 	if least.WavelengthNM > 0 {
@@ -104,6 +104,14 @@ func monitors(list []ocs.Monitor) string {
 		text += ", " + natural.Count(offset, "reading") + " with an offset"
 	}
 	return text
+}
+
+// span writes how long monitors average: "10 ms", "1.28 s".
+func span(d time.Duration) string {
+	if d < time.Second {
+		return fmt.Sprintf("%g ms", float64(d)/1e6)
+	}
+	return fmt.Sprintf("%g s", d.Seconds())
 }
 
 func (f *facts) readShutters(ctx context.Context, sw ocs.Switch) error {

@@ -143,9 +143,7 @@ func readTable(ctx context.Context, mem cmis.Memory, now time.Time) (text string
 	return text + ", good until " + expires.Format(time.DateOnly), expires, nil
 }
 
-// readHeaters tells how much each heater that is on takes. Currents are measured; voltages
-// are those that the module sets for the states of the element, so where both states heat
-// the same arm the one is taken that fits the resistance of the other heaters.
+// readHeaters tells the current in the heater of each element that is on.
 func readHeaters(ctx context.Context, mem cmis.Memory) ([]Reading, error) {
 	read := func(page, bank uint8, n int) ([]byte, error) {
 		p := make([]byte, n)
@@ -178,65 +176,53 @@ func readHeaters(ctx context.Context, mem cmis.Memory) ([]Reading, error) {
 // off is the current below which a heater is off, in A: some steps of the converter.
 const off = 0.1e-3
 
-// heaters makes readings of currents, in A, of the arms A and B of all elements. Part is the
-// share of the power that the heater takes at the full voltage of the converter.
+// heaters makes readings of currents, in A, of the arms A and B of all elements, of which one
+// at a time is heated. Part is the share of the current at the full voltage of the converter.
+// A module tells neither voltages nor resistances. It sets elements near the voltages of its
+// settings, off by what the heat of others makes up for; so the median of what these and the
+// currents come to is taken as the resistance of all.
 func heaters(amps [2][ocst.Elements]float64, settings [ocst.Elements]ocst.Setting) []Reading {
-	type hot struct {
-		arm   int
-		volts []float64
-	}
-	var all [ocst.Elements]hot
+	var arm [ocst.Elements]int
 	var ohms []float64
+	most := 0.0
 	for e, s := range settings {
-		h := hot{}
 		if amps[1][e] > amps[0][e] {
-			h.arm = 1
+			arm[e] = 1
 		}
-		for _, d := range []ocst.Drive{s.Bar, s.Cross} {
-			if _, armB := d.Code(); armB == (h.arm == 1) && d.Volts() > 0 {
-				h.volts = append(h.volts, d.Volts())
-			}
+		i := amps[arm[e]][e]
+		if most = max(most, i); i <= off {
+			continue
 		}
-		if all[e] = h; len(h.volts) == 1 && amps[h.arm][e] > off {
-			ohms = append(ohms, h.volts[0]/amps[h.arm][e])
+		if v := heated(s, arm[e] == 1); v > 0 {
+			ohms = append(ohms, v/i)
 		}
 	}
-	usual := median(ohms)
-	list := make([]Reading, 0, ocst.Elements)
-	for e, h := range all {
-		list = append(list, heater(ocst.Element(e), h.arm, amps[h.arm][e], h.volts, usual))
+	if r := median(ohms); r > 0 {
+		most = ocst.DACFull / r
+	}
+	list := make([]Reading, ocst.Elements)
+	for e := range list {
+		r := Reading{Name: ocst.Element(e).String(), Text: "off"}
+		if i := amps[arm[e]][e]; i > off {
+			r.Name += " " + [...]string{"A", "B"}[arm[e]]
+			r.Text = fmt.Sprintf("%.2f mA", i*1e3)
+			r.Part = min(i/most, 1)
+		}
+		list[e] = r
 	}
 	return list
 }
 
-// heater is one heater with a current in A and the voltages that it may have; usual is the
-// resistance of the module's heaters in Ω, 0 if that is not known.
-func heater(e ocst.Element, arm int, amps float64, volts []float64, usual float64) Reading {
-	r := Reading{Name: e.String(), Text: "off"}
-	if amps <= off {
-		return r
+// heated is the voltage that a setting has for one arm of an element, 0 if both states heat the
+// same arm, as it may be either then.
+func heated(s ocst.Setting, armB bool) float64 {
+	_, bar := s.Bar.Code()
+	_, cross := s.Cross.Code()
+	switch {
+	case bar == cross:
+		return 0
+	case bar == armB:
+		return s.Bar.Volts()
 	}
-	r.Name += " " + string(rune('A'+arm))
-	var v float64
-	for _, x := range volts {
-		if v == 0 || math.Abs(x/amps-usual) < math.Abs(v/amps-usual) {
-			v = x
-		}
-	}
-	if v == 0 || len(volts) > 1 && usual == 0 { // the voltage is not known
-		r.Text = fmt.Sprintf("%.2f mA", amps*1e3)
-		if usual > 0 {
-			r.Part = part(amps * usual)
-		}
-		return r
-	}
-	r.Text = fmt.Sprintf("%.1f mW", v*amps*1e3)
-	r.Part = part(v)
-	return r
-}
-
-// part is the share that a voltage has of the power at full voltage.
-func part(volts float64) float64 {
-	x := volts / ocst.DACFull
-	return min(max(x*x, 0), 1)
+	return s.Cross.Volts()
 }

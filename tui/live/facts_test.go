@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -68,14 +69,14 @@ func TestReadFacts(t *testing.T) {
 		facts     []Fact
 	}{
 		{"tl1", dress, map[ocs.Port]string{1: "laser A"}, []ocs.Port{2, 17}, true, true, []Fact{
-			{"monitors", "averaging 100ms on 32 ports, 1550 nm"}, {"shutters", "2 of 32 closed"}, {"labels", "1 port"},
+			{"monitors", "averaging 100 ms on 32 ports, 1550 nm"}, {"shutters", "2 of 32 closed"}, {"labels", "1 port"},
 			{"attenuators", "1 of 16 in use, up to 3.00 dB: 20"}, {"boot mode", "restore: a restart brings its circuits back"},
 		}},
 		{"scpi", nil, nil, nil, true, true, []Fact{
 			{"monitors", "on 64 ports; how they are set is not told"}, {"shutters", "64, all open"}, {"boot mode", "restore: a restart brings its circuits back"},
 		}},
 		{"netconf", dress, map[ocs.Port]string{1: "laser A"}, []ocs.Port{2, 17}, true, true, []Fact{
-			{"monitors", "averaging 100ms on 32 ports, 1550 nm"}, {"shutters", "2 of 32 closed"}, {"labels", "1 port"},
+			{"monitors", "averaging 100 ms on 32 ports, 1550 nm"}, {"shutters", "2 of 32 closed"}, {"labels", "1 port"},
 			{"attenuators", "1 of 16 in use, up to 3.00 dB: 20"}, {"boot mode", "restore: a restart brings its circuits back"},
 		}},
 		{"calient", nil, map[ocs.Port]string{}, nil, false, true, []Fact{{"monitors", "on 640 ports; how they are set is not told"}, {"labels", "0 ports"}}},
@@ -183,7 +184,7 @@ func TestReadFacts_Transceiver(t *testing.T) {
 	for _, h := range m.Heater {
 		if h.Text != "off" {
 			on++
-			if h.Part <= 0 || h.Part > 1 || !strings.HasSuffix(h.Text, " mW") {
+			if h.Part <= 0 || h.Part > 1 || !strings.HasSuffix(h.Text, " mA") {
 				t.Errorf("heater %+v", h)
 			}
 		}
@@ -205,29 +206,37 @@ func TestReadFacts_Transceiver(t *testing.T) {
 	}
 }
 
-// TestHeaters: powers from currents and settings of which the voltage is known, and of which
-// both states heat the same arm.
+// TestHeaters: the current of the arm that is heated, as a share of what the full voltage gives.
 func TestHeaters(t *testing.T) {
 	var amps [2][ocst.Elements]float64
 	var settings [ocst.Elements]ocst.Setting
 	for e := range settings { // bar heats arm A, cross arm B
 		settings[e] = ocst.Setting{Bar: ocst.DriveOf(2, false), Cross: ocst.DriveOf(1, true)}
 	}
-	amps[0][0] = 2.0 / 400
+	amps[0][0] = 2.0 / 400 // 400 ohms
 	amps[1][1] = 1.0 / 400
-	settings[2] = ocst.Setting{Bar: ocst.DriveOf(3, false), Cross: ocst.DriveOf(1.5, false)}
-	amps[0][2] = 1.5 / 400
-	settings[3] = ocst.Setting{} // heats where it is not set to
-	amps[0][3] = 1.0 / 400
+	amps[0][2] = 1.0 / 400                                                                 // half of what is set: others heat it
+	settings[3] = ocst.Setting{Bar: ocst.DriveOf(3, false), Cross: ocst.DriveOf(1, false)} // which of them is not known
+	amps[0][3] = 3.0 / 400
 	amps[1][4] = 0.05e-3 // noise
+	amps[0][5] = 40e-3   // short
+	settings[5] = ocst.Setting{}
 	got := heaters(amps, settings)
+	const full = ocst.DACFull / 400 // A
 	for i, want := range []Reading{
-		{"S1 of lane 1 A", "10.0 mW", 0.367}, {"S1 of lane 2 B", "2.5 mW", 0.092}, {"S1 of lane 3 A", "5.6 mW", 0.207},
-		{"S1 of lane 4 A", "2.50 mA", 0.092}, {"S1 of lane 5", "off", 0},
+		{"S1 of lane 1 A", "5.00 mA", 5e-3 / full}, {"S1 of lane 2 B", "2.50 mA", 2.5e-3 / full}, {"S1 of lane 3 A", "2.50 mA", 2.5e-3 / full},
+		{"S1 of lane 4 A", "7.50 mA", 7.5e-3 / full}, {"S1 of lane 5", "off", 0}, {"S1 of lane 6 A", "40.00 mA", 1},
 	} {
-		if got[i].Name != want.Name || got[i].Text != want.Text || got[i].Part < want.Part-0.002 || got[i].Part > want.Part+0.002 {
+		if got[i].Name != want.Name || got[i].Text != want.Text || math.Abs(got[i].Part-want.Part) > 0.002 {
 			t.Errorf("heater %d is %+v, want %+v", i, got[i], want)
 		}
+	}
+	// Without any setting the bars are of the greatest current.
+	if got := heaters(amps, [ocst.Elements]ocst.Setting{}); got[5].Part != 1 || math.Abs(got[0].Part-0.125) > 1e-9 {
+		t.Errorf("without settings: %+v, %+v", got[0], got[5])
+	}
+	if got := heaters([2][ocst.Elements]float64{}, settings); got[0].Text != "off" || got[0].Part != 0 {
+		t.Errorf("all off: %+v", got[0])
 	}
 }
 

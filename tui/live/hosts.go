@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -351,13 +352,22 @@ func (m *marks) add(x timeline.Mark) {
 func (s *Session) seenRecord(r watch.Record) {
 	if r.Mark == nil {
 		if n := r.Note; n != nil && n.Kind == watch.Gap {
-			s.update(func(p *parts) {
-				p.say(Entry{At: timeline.HostAxis().Time(n.Latest), Kind: Event, Text: strings.TrimPrefix(n.Subject+": "+n.Text, ": "), Bad: true})
-			})
+			s.update(func(p *parts) { p.gap(*n) })
 		}
 		return
 	}
 	s.update(func(p *parts) { p.saw(*r.Mark) })
+}
+
+// gap enters that a source knew less than it should for a while. A machine that was busy makes
+// many of these, and its marks say by their width what that comes to; a host that does not
+// answer is worth to be seen.
+func (p *parts) gap(n watch.Note) {
+	far := n.Source == "agent"
+	p.say(Entry{
+		At: timeline.HostAxis().Time(n.Latest), Kind: Event, Routine: !far, Bad: far,
+		Text: strings.TrimPrefix(cmp.Or(n.Subject, n.Host)+": "+n.Text, ": "),
+	})
 }
 
 // saw enters a mark of a NIC.

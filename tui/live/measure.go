@@ -69,11 +69,12 @@ func (s *Session) measure(ctx context.Context, m measurement) (reports map[strin
 		if err != nil {
 			return nil, 0, err
 		}
-		x := &measured{r: b.readers[name], sw: o, after: m.after[name], do: m.do[name]}
+		benched = append(benched, &measured{r: b.readers[name], sw: o, after: m.after[name], do: m.do[name]})
+	}
+	for _, x := range benched {
 		if err := s.watchLight(ctx, x); err != nil {
-			s.say(Entry{Kind: Event, Switch: name, Text: fmt.Sprintf("%s: the light of this change is not measured: %v", name, err), Bad: true})
+			s.say(Entry{Kind: Event, Switch: x.sw.Name, Text: fmt.Sprintf("%s: the light of this change is not measured: %v", x.sw.Name, err), Bad: true})
 		}
-		benched = append(benched, x)
 	}
 	return s.bringAbout(ctx, b, m, benched)
 }
@@ -96,9 +97,9 @@ func (s *Session) watchLight(ctx context.Context, x *measured) error {
 	if _, ok := ocs.As[ocs.PowerMeter](x.sw); !ok {
 		return nil
 	}
-	ports, err := touchedEgress(ctx, x)
-	if err != nil || len(ports) == 0 {
-		return nil // the change itself tells what is wrong
+	ports := s.touchedEgress(x)
+	if len(ports) == 0 {
+		return nil
 	}
 	sw, err := x.r.forMeter(ctx)
 	if err != nil {
@@ -128,12 +129,15 @@ func (s *Session) watchLight(ctx context.Context, x *measured) error {
 	return nil
 }
 
-// touchedEgress returns the egress ports that a change touches.
-func touchedEgress(ctx context.Context, x *measured) ([]ocs.Port, error) {
-	have, err := x.sw.CrossConnects(ctx)
-	if err != nil {
-		return nil, err
+// touchedEgress returns the egress ports that a change touches, by what the State says that
+// the switch holds: it is only to find the monitors, and the bench asks the switch itself.
+func (s *Session) touchedEgress(x *measured) []ocs.Port {
+	s.mu.Lock()
+	var have ocs.Map
+	if sw := s.parts.at(x.sw.Name); sw != nil {
+		have = sw.Map
 	}
+	s.mu.Unlock()
 	var ports []ocs.Port
 	d := ocs.Diff(have, x.after)
 	for _, m := range []ocs.Map{d.Remove, d.Add} {
@@ -142,7 +146,7 @@ func touchedEgress(ctx context.Context, x *measured) ([]ocs.Port, error) {
 		}
 	}
 	slices.Sort(ports)
-	return slices.Compact(ports), nil
+	return slices.Compact(ports)
 }
 
 // averaging returns over what time the monitors at ports average: as they are set or, where
@@ -219,6 +223,7 @@ func (s *Session) bringAbout(ctx context.Context, b *bed, m measurement, benched
 		byBed()
 		cancel(nil)
 		s.update(func(p *parts) { p.drop(now.number) })
+		s.setBack(ctx, benched)
 		return nil, 0, errClosed
 	}
 	s.mu.Lock()
@@ -272,14 +277,7 @@ func (s *Session) follow(ctx context.Context, b *bed, m measurement, now *moving
 			s.say(Entry{Kind: Event, Text: fmt.Sprintf("the light of this change is not measured: %v", why), Bad: true})
 		}
 	}
-	for _, x := range benched {
-		if x.restore == nil {
-			continue
-		}
-		if rerr := x.restore(ctx); rerr != nil {
-			s.say(Entry{Kind: Event, Switch: x.sw.Name, Text: fmt.Sprintf("%s: the power monitors could not be set back: %v", x.sw.Name, rerr), Bad: true})
-		}
-	}
+	s.setBack(ctx, benched)
 	r := result{mv.Reports, err}
 	if !called {
 		s.readBack(mv.Reports, m.by)
@@ -298,6 +296,18 @@ func (s *Session) follow(ctx context.Context, b *bed, m measurement, now *moving
 	s.mu.Unlock()
 	if !called {
 		back(r)
+	}
+}
+
+// setBack puts monitors that were quickened back.
+func (s *Session) setBack(ctx context.Context, benched []*measured) {
+	for _, x := range benched {
+		if x.restore == nil {
+			continue
+		}
+		if err := x.restore(ctx); err != nil {
+			s.say(Entry{Kind: Event, Switch: x.sw.Name, Text: fmt.Sprintf("%s: the power monitors could not be set back: %v", x.sw.Name, err), Bad: true})
+		}
 	}
 }
 

@@ -57,14 +57,13 @@ func (s *Session) preview(ctx context.Context, w Wish) Preview {
 
 // busy is why nothing else can be changed now: a run has the switches.
 func (s *Session) busy() error {
-	st := s.State()
-	if r := st.Run; r != nil && r.ID != "" && !r.Ended {
+	if r := s.State().Run; r != nil && r.ID != "" && !r.Ended {
 		return fmt.Errorf("%w: the run %s has the switches; stop it first", ErrBusy, r.ID)
 	}
-	for _, x := range st.Switches {
-		if x.Status == Lent {
-			return errLent
-		}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bed == nil && !s.closed {
+		return errLent
 	}
 	return nil
 }

@@ -235,7 +235,7 @@ func (p *parts) say(e Entry) {
 		p.log = trimmed(p.log, KeepLog)
 	}
 	p.log = append(p.log, &e)
-	if e.Kind == Event || e.Bad {
+	if (e.Kind == Event || e.Bad) && !e.Routine {
 		p.lastEvent = &e
 	}
 }

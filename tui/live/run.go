@@ -25,6 +25,7 @@ import (
 	"github.com/ocslab/ocslab/experiment/runs"
 	"github.com/ocslab/ocslab/internal/natural"
 	"github.com/ocslab/ocslab/lab"
+	"github.com/ocslab/ocslab/linkmon/watch"
 	"github.com/ocslab/ocslab/ocs"
 )
 
@@ -358,7 +359,8 @@ func (s *Session) conduct(a *active, x *execution.Execution, r *runner.Runner, c
 			t.add(p)
 		}
 	}
-	x.Bench.Tap = s.seenRecord
+	seen := &relay{more: make(chan struct{}, 1)}
+	x.Bench.Tap = seen.add
 	x.Bench.Moved = func(_ map[string]ocs.Map, mv experiment.Move) {
 		e.mu.Lock()
 		title := a.step
@@ -394,12 +396,53 @@ func (s *Session) conduct(a *active, x *execution.Execution, r *runner.Runner, c
 		measured := make(chan struct{})
 		var counting sync.WaitGroup
 		counting.Go(func() { s.count(t, c, measured) })
+		counting.Go(func() { s.pass(seen, measured) })
 		_, err := r.Run(context.Background())
 		close(measured)
 		counting.Wait()
 		s.over(by, err)
 		s.release(a)
 	}()
+}
+
+// relay hands what a watch has seen from the run to the Session, so that whoever measures
+// waits for nothing longer than it takes to append.
+type relay struct {
+	mu   sync.Mutex // guards list
+	list []watch.Record
+	more chan struct{} // is sent to when there is something in list; holds one
+}
+
+func (r *relay) add(x watch.Record) {
+	r.mu.Lock()
+	r.list = append(r.list, x)
+	r.mu.Unlock()
+	select {
+	case r.more <- struct{}{}:
+	default: // it is known already
+	}
+}
+
+func (r *relay) take() []watch.Record {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := r.list
+	r.list = nil
+	return list
+}
+
+// pass enters what the watch of a run sees, until the run has been measured.
+func (s *Session) pass(seen *relay, measured <-chan struct{}) {
+	for more := true; more; {
+		select {
+		case <-seen.more:
+		case <-measured:
+			more = false
+		}
+		for _, x := range seen.take() {
+			s.seenRecord(x)
+		}
+	}
 }
 
 // setupWords says what a testbed does not have.

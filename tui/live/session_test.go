@@ -1,6 +1,7 @@
 package live
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -322,4 +323,70 @@ func dial(t *testing.T, s *Session, name string) ocs.Switch {
 	}
 	t.Cleanup(func() { sw.Close() })
 	return sw
+}
+
+// Ensure monitors are quickened while a change is measured only if that was asked for, and
+// that they are set back.
+func TestMeasure_Quicken(t *testing.T) {
+	for _, quicken := range []bool{true, false} {
+		s := openTestbed(t, func(o *Options) { o.Quicken = quicken })
+		ready(t, s)
+		meter, ok := ocs.As[ocs.PowerMeter](dial(t, s, "rail0"))
+		if !ok {
+			t.Fatal("the testbed has no monitors")
+		}
+		averaging := func() time.Duration {
+			set, err := meter.Monitors(t.Context(), 33)
+			if err != nil || len(set) != 1 {
+				t.Fatal(set, err)
+			}
+			return set[0].Averaging
+		}
+		before := averaging()
+		var during time.Duration
+		m := connecting(t, s, "1>33")
+		do := m.do["rail0"]
+		m.do["rail0"] = func(ctx context.Context, sw *lab.Opened) (ocs.Report, error) {
+			during = averaging()
+			return do(ctx, sw)
+		}
+		if _, _, err := s.measure(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		until(t, s, "it is over", func(x *State) bool { return len(x.Moves) == 1 && !x.Moves[0].Running })
+		if during < before != quicken {
+			t.Errorf("quicken=%v: %v before, %v while it was measured", quicken, before, during)
+		}
+		if after := averaging(); after != before {
+			t.Errorf("quicken=%v: %v before, %v after", quicken, before, after)
+		}
+	}
+}
+
+// Ensure a change is made though its light cannot be measured, that the error of a change
+// that is refused comes through, and that this is no Move.
+func TestMeasure_Refused(t *testing.T) {
+	s := openTestbed(t, nil)
+	ready(t, s)
+	m := connecting(t, s, "1>33")
+	refused := errors.New("refused")
+	m.do["rail0"] = func(context.Context, *lab.Opened) (ocs.Report, error) { return ocs.Report{}, refused }
+	if _, number, err := s.measure(t.Context(), m); !errors.Is(err, refused) || number != 0 {
+		t.Errorf("number=%d, err=%v", number, err)
+	}
+	until(t, s, "there is no Move", func(x *State) bool { return len(x.Moves) == 0 })
+	s.mu.Lock()
+	r := s.bed.readers["rail0"]
+	s.mu.Unlock()
+	if r.meter == nil {
+		t.Fatal("no session for measuring was opened")
+	}
+	r.meter.Close() // every reading of the monitors fails from now on
+	if _, number, err := s.measure(t.Context(), connecting(t, s, "1>33")); err != nil || number == 0 {
+		t.Errorf("number=%d, err=%v", number, err)
+	}
+	x := until(t, s, "it is over", func(x *State) bool { return len(x.Moves) == 1 && !x.Moves[0].Running })
+	if x.Switches[0].Map.Len() != 1 {
+		t.Errorf("%v", x.Switches[0].Map)
+	}
 }

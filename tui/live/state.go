@@ -52,8 +52,8 @@ type State struct {
 	Pending string
 	// Lacks says what is not watched, and why.
 	Lacks []experiment.Lack
-	// LastEvent is the newest line of Log that is an Event or was Bad, for a line that all
-	// screens show.
+	// LastEvent is the newest line of Log that is an Event or was Bad, and is not Routine, for
+	// a line that all screens show.
 	LastEvent *Entry
 }
 

@@ -113,7 +113,7 @@ func TestBundle(t *testing.T) {
 // Ensure the drivers' way to reconnect and ours go together: a switch that restarts is lost, and
 // back when it answers again.
 func TestRestart(t *testing.T) {
-	e, err := lab.EmulationOf("fast-mems-25ms")
+	e, err := lab.EmulationOf("polatis-6000-32x32")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,6 +73,11 @@ func Scroll(top, cursor, rows, h int) int {
 // Draw draws the table: a line of names, then the rows. It returns which columns there
 // was room for.
 func (t Table) Draw(a canvas.Area) []int {
+	if n := Rows(a.H); n > 0 && t.Rows > n {
+		var bar canvas.Area
+		a, bar = a.Right(1)
+		Scrollbar(bar.Sub(0, 1, 1, n), t.Top, n, t.Rows)
+	}
 	shown := min(Rows(a.H), max(0, t.Rows-t.Top))
 	rows := make([][]Value, shown)
 	for i := range rows {
@@ -127,9 +132,6 @@ func (t Table) Draw(a canvas.Area) []int {
 		for i, l := range canvas.Wrap(t.Empty, a.W-2) {
 			a.Text(2, 2+i, l, canvas.S(canvas.Dim))
 		}
-	}
-	if n := Rows(a.H); n > 0 && t.Rows > n {
-		Scrollbar(a.Sub(a.W-1, 1, 1, n), t.Top, n, t.Rows)
 	}
 	return cols
 }

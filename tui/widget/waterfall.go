@@ -335,14 +335,13 @@ func (b Bar) note(a canvas.Area, x TimeAxis, last int) {
 	}
 	if at+canvas.Width(b.Note) > a.W && b.Open && !b.HasEnd {
 		at = 0
-		switch {
-		case b.HasFirst:
-			at = x.Column(b.First.Latest, a.W) + 1
-		case b.HasStart:
-			at = x.Column(b.Start.Latest, a.W) + 1
+		if b.HasStart {
+			at = max(at, x.Column(b.Start.Latest, a.W)+2)
+		}
+		if b.HasFirst {
+			at = max(at, x.Column(b.First.Latest, a.W)+2)
 		}
 	}
-	at = max(0, at)
 	if text := canvas.Cut(b.Note, a.W-at); text != "" && text != "…" {
 		a.Text(at, 0, text, canvas.S(b.NoteRole))
 	}

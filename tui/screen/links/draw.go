@@ -67,9 +67,6 @@ func (s *Screen) drawTable(a canvas.Area, rows []*live.NIC, at int, e screen.Env
 		shown = append(shown, i)
 		t.Columns = append(t.Columns, c.Column)
 	}
-	if len(rows) > widget.Rows(a.H) { // nothing, so that the scrollbar hides nothing
-		t.Columns = append(t.Columns, widget.Column{Keep: 1000})
-	}
 	cells := make([]widget.Value, 0, len(shown)*widget.Rows(a.H))
 	t.Row = func(i int) []widget.Value {
 		from := len(cells)
@@ -134,19 +131,21 @@ func fill(slots []widget.Slot, n *live.NIC, e screen.Env) {
 		every = max(every, sw.PowerEvery)
 	}
 	length := window / time.Duration(len(slots))
-	for i, r := range n.RxTrail {
-		ago := e.Now.Sub(r.At)
-		if ago < 0 || ago-every >= window {
+	from := 0 // the first reading that can matter
+	for from+1 < len(n.RxTrail) && e.Now.Sub(n.RxTrail[from+1].At) >= window+every {
+		from++
+	}
+	var after time.Duration // how long ago the reading after was
+	for i := len(n.RxTrail) - 1; i >= from; i-- {
+		ago := e.Now.Sub(n.RxTrail[i].At)
+		until := max(ago-every, after, 0)
+		if after = ago; ago < 0 || until >= window {
 			continue
-		}
-		until := max(ago-every, 0)
-		if i+1 < len(n.RxTrail) {
-			until = max(until, e.Now.Sub(n.RxTrail[i+1].At))
 		}
 		first := len(slots) - 1 - min(int(ago/length), len(slots)-1)
 		last := len(slots) - 1 - min(int(max(until-1, 0)/length), len(slots)-1)
 		for k := first; k <= max(first, last); k++ {
-			slots[k].Add(float64(r.Power), float64(darkPower))
+			slots[k].Add(float64(n.RxTrail[i].Power), float64(darkPower))
 		}
 	}
 }

@@ -2,6 +2,7 @@ package links
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -275,6 +276,7 @@ func TestFill(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := &live.NIC{}
 		ago := rapid.SliceOfN(rapid.IntRange(0, 300), 0, 20).Draw(t, "seconds ago")
+		slices.SortFunc(ago, func(a, b int) int { return b - a }) // oldest first
 		for _, s := range ago {
 			n.RxTrail = append(n.RxTrail, live.Sample{At: tuitest.Now.Add(-time.Duration(s) * time.Second), Power: -3})
 		}

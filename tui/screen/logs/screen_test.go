@@ -248,7 +248,7 @@ func TestSizes(t *testing.T) {
 				s.Mouse(screen.Mouse{ID: z.ID, DX: dx, DY: dy, W: z.W, H: z.H, Wheel: rapid.IntRange(-4, 4).Draw(t, "wheel"), Shift: rapid.Bool().Draw(t, "shift"), Double: rapid.Bool().Draw(t, "double")}, e)
 			}
 			before := s.Status(e)
-			c = tuitest.Draw(w, h, func(a canvas.Area) { s.Draw(a, e) })
+			tuitest.Draw(w, h, func(a canvas.Area) { s.Draw(a, e) })
 			if s.Status(e) != before {
 				t.Fatalf("drawing has changed %q to %q", before, s.Status(e))
 			}

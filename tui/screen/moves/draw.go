@@ -465,9 +465,6 @@ func (s *Screen) drawList(a canvas.Area, right bool, e screen.Env) {
 			}
 		},
 	}
-	if len(list) > widget.Rows(a.H) { // nothing, so that the scrollbar hides nothing
-		t.Columns = append(t.Columns, widget.Column{Keep: 1000})
-	}
 	t.Draw(a)
 }
 

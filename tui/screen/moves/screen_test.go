@@ -133,6 +133,7 @@ func TestSave_BadMark(t *testing.T) {
 func TestEverything(t *testing.T) {
 	e := env(tuitest.Testbed())
 	s := New()
+	s.Resize(120, 40)
 	show, ok := press(s, e, keymap.Down, keymap.Down, keymap.Down, keymap.Enter)[0].(screen.Show)
 	if !ok || show.Title != "#4 dp" {
 		t.Fatalf("got %+v", show)

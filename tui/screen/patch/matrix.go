@@ -259,20 +259,20 @@ func (v *view) circuit(a canvas.Area, c ocs.CrossConnect, l layout) {
 	a.Set(0, 0, r, style)
 }
 
-// short is the loss of a circuit, or else the power that comes out, in at most w columns.
+// short is the loss of a circuit in at most w columns; "" if it is not known, or not any more.
 func (v *view) short(c ocs.CrossConnect, w int) string {
 	x, ok := v.loss(c)
-	value := float64(x)
-	if !ok {
+	if !ok || v.powerOld {
 		return ""
 	}
-	if text := decimals(value, 1); len(text) <= w {
-		return text
+	text := decimals(float64(x), 1)
+	if len(text) > w {
+		text = decimals(float64(x), 0)
 	}
-	if text := decimals(value, 0); len(text) <= w {
-		return text
+	if len(text) > w {
+		return ""
 	}
-	return ""
+	return text
 }
 
 // sign is what a circuit is drawn as: what there is most reason to look at.

@@ -205,7 +205,7 @@ func (s *Screen) begin(w what, r *live.Run, e screen.Env) []screen.Request {
 		if !left && e.State.Run == nil {
 			return say("no experiment is loaded: o opens one")
 		}
-	case r == nil:
+	case r == nil || r.Plan == nil:
 		return nil
 	case r.ID != "":
 		id, left = r.ID, resumable(r.State)

@@ -421,7 +421,7 @@ func drawLimits(a canvas.Area, r *live.Run) {
 		}
 		letter, role := widget.SeriesOf(l.Condition - 1)
 		which := text{}
-		if len(r.Plan.Conditions) > 1 {
+		if r.Plan != nil && len(r.Plan.Conditions) > 1 {
 			which = text{string(letter), role, true}
 		}
 		draw(a, i, text{fmt.Sprintf("%-9s", l.Judgement), judgementRole(l.Judgement), true}, which, text{l.Text, canvas.Text, false}, text{l.Found, canvas.Dim, false})
