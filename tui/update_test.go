@@ -376,6 +376,14 @@ func TestPaste(t *testing.T) {
 			}
 		}
 	}
+	for _, text := range []string{"jjj", ":q", "/x", "ccy", "qqq"} {
+		u := newPages(t, busy(), Options{})
+		u.send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(text), Paste: true})
+		if got := u.page().did; len(got) > 0 || u.m.top() != nil || u.quit {
+			t.Errorf("pasted %q did something: %v", text, got)
+		}
+		u.wants("pasted text is not taken as keys")
+	}
 	u := newPages(t, tuitest.Testbed(), Options{})
 	u.keys(":")
 	u.send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("connect rail0 1>34\r\n7>36\x1b[2J"), Paste: true})

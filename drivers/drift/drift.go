@@ -200,14 +200,14 @@ func (s *Switch) look(ctx context.Context) (e ocs.Event, found bool, err error) 
 	if err != nil {
 		return e, false, err
 	}
+	if !s.valid { // what a change of unknown fate has left is ours, however long ago that was
+		s.valid, s.known = true, s.adopt(m)
+	}
 	now := time.Now()
 	for p, at := range s.touched {
 		if now.Sub(at) > calm {
 			delete(s.touched, p)
 		}
-	}
-	if !s.valid { // what a change of unknown fate has left is ours
-		s.valid, s.known = true, s.adopt(m)
 	}
 	drift := s.foreign(ocs.Diff(s.known, m))
 	if drift.Empty() {

@@ -160,21 +160,23 @@ func TestLag(t *testing.T) {
 // Ensure that what a change of unknown fate has left is ours, and what others
 // did meanwhile at other ports is not.
 func TestUnknownFate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		inner := ocstest.New(8, m(t, "1>9"))
-		lost := errors.New("no reply")
-		inner.OnApply = func(c ocs.Change) (ocs.Change, error) { return ocs.Change{Remove: c.Remove}, lost }
-		sw := drift.Watch(inner, time.Second)
-		h, stop := listen(t, sw)
-		if _, err := sw.Apply(t.Context(), ocs.Change{Remove: m(t, "1>9"), Add: m(t, "1>10")}); !errors.Is(err, lost) {
-			t.Fatal(err)
-		}
-		inner.Set(m(t, "1>10,5>13")) // it was done after all
-		time.Sleep(5 * time.Second)
-		synctest.Wait()
-		want(t, h, "+ 5>13")
-		_ = stop()
-	})
+	for _, every := range []time.Duration{100 * time.Millisecond, time.Second, drift.DefaultEvery} {
+		synctest.Test(t, func(t *testing.T) {
+			inner := ocstest.New(8, m(t, "1>9"))
+			lost := errors.New("no reply")
+			inner.OnApply = func(c ocs.Change) (ocs.Change, error) { return ocs.Change{Remove: c.Remove}, lost }
+			sw := drift.Watch(inner, every)
+			h, stop := listen(t, sw)
+			if _, err := sw.Apply(t.Context(), ocs.Change{Remove: m(t, "1>9"), Add: m(t, "1>10")}); !errors.Is(err, lost) {
+				t.Fatal(err)
+			}
+			inner.Set(m(t, "1>10,5>13")) // it was done after all
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+			want(t, h, "+ 5>13")
+			_ = stop()
+		})
+	}
 }
 
 // reporter is a device that reports.

@@ -332,6 +332,7 @@ func (b *Blackout) remove(ctx context.Context, p *pending, sw *lab.Opened, r *Re
 		c.Changes = append(c.Changes, r.ID)
 		if report.ReadBack {
 			d.Removed = d.Removed.Minus(report.After) // what is there still was not removed
+			c.prune()
 		}
 	}))
 }

@@ -232,6 +232,34 @@ func TestPanic(t *testing.T) {
 	}
 }
 
+// Ensure a switch that cannot be lifted stays in force, and is lifted later.
+func TestLift_OneFails(t *testing.T) {
+	x := newBench(t)
+	b := New(x.opt)
+	if _, err := b.Panic(t.Context(), call); err != nil {
+		t.Fatal(err)
+	}
+	x.a.refuse = errors.New("boom")
+	results, err := b.Lift(t.Context())
+	if err == nil || err.Error() != "a: give the light back: boom" || results[0].State != IsFailed || results[1].State != IsLifted {
+		t.Errorf("%q, %v", summary(results), err)
+	}
+	calls, err := b.InForce()
+	if err != nil || len(calls) != 1 || calls[0].What() != "a: shutters of 1,2,33-35 closed" {
+		t.Errorf("%+v, %v", calls, err)
+	}
+	x.a.refuse = nil
+	if _, err := b.Lift(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := x.now(t); got != litUp {
+		t.Errorf("%s, want %s", got, litUp)
+	}
+	if calls, err := b.InForce(); err != nil || len(calls) != 0 {
+		t.Errorf("%+v, %v", calls, err)
+	}
+}
+
 // Ensure a shutter that was closed before stays closed, and that a second panic adds what
 // has come since; lifting only the newest leaves the first in force.
 func TestPanic_Twice(t *testing.T) {
@@ -308,6 +336,10 @@ func TestPanic_OneFails(t *testing.T) {
 			if tt.failed != "a" && !strings.Contains(got, "a shut 1,2,33-35;") || tt.failed != "b" && !strings.Contains(got, "b 2>40,9>41;") {
 				t.Errorf("another is not dark: %s", got)
 			}
+			calls, _ := New(x.opt).InForce()
+			if what := calls[0].What(); tt.failed == "b" && what != "a: shutters of 1,2,33-35 closed" || len(calls) != 1 {
+				t.Errorf("in force: %q", what)
+			}
 			// What failed can be lifted all the same, and nothing is there that was not.
 			*x = bench{opt: x.opt, a: x.a, b: x.b, c: x.c}
 			x.a.refuse, x.a.jam, x.b.OnApply = nil, false, nil
@@ -366,6 +398,32 @@ func TestPanic_Hangs(t *testing.T) {
 		}
 		if got, want := x.now(t), strings.Replace(litUp, "a shut none;", "a shut 35;", 1); got != want {
 			t.Errorf("%s, want %s", got, want)
+		}
+	})
+}
+
+// Ensure a switch that is slow is waited for when it is not known what it holds.
+func TestPanic_Slow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newBench(t)
+		x.opt.Patience = time.Second
+		open := x.opt.Open
+		x.opt.Open = func(ctx context.Context, name string) (*lab.Opened, error) {
+			select {
+			case <-time.After(3 * time.Second):
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
+			}
+			return open(ctx, name)
+		}
+		if steps, err := New(x.opt).Plan(t.Context()); err != nil || steps[0].Err == nil || !steps[0].Empty() {
+			t.Errorf("%+v, %v", steps, err)
+		}
+		if _, err := New(x.opt).Panic(t.Context(), call); err != nil {
+			t.Error(err)
+		}
+		if got := x.now(t); got != darked {
+			t.Errorf("%s, want %s", got, darked)
 		}
 	})
 }

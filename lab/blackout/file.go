@@ -144,8 +144,10 @@ func edit(ctx context.Context, dir string, fn func(c *content) error) error {
 	return nil
 }
 
-// forget drops the oldest panics that were lifted, as far as there are too many.
+// forget drops panics that have darkened nothing, and the oldest that were lifted, as far
+// as there are too many.
 func (c *content) forget() {
+	c.Calls = slices.DeleteFunc(c.Calls, func(x Call) bool { return len(x.Dark) == 0 })
 	lifted := 0
 	for _, x := range c.Calls {
 		if !x.Lifted.IsZero() {
@@ -190,6 +192,11 @@ func (c *Call) on(switchName, device string) *Dark {
 		i = slices.IndexFunc(c.Dark, find)
 	}
 	return &c.Dark[i]
+}
+
+// prune drops switches on which nothing came to be dark.
+func (c *Call) prune() {
+	c.Dark = slices.DeleteFunc(c.Dark, func(d Dark) bool { return len(d.Closed) == 0 && d.Removed.Len() == 0 })
 }
 
 // Made reports whether a change of the history is one that the panic has made. A program

@@ -654,6 +654,18 @@ func TestApply_OneFails(t *testing.T) {
 	}
 }
 
+// Ensure that a panic is something new, after which there is no redo of what came before.
+func TestRedo_EndsWithPanic(t *testing.T) {
+	s := acted(t, twoRails, nil)
+	ready(t, s)
+	mustApply(t, s, connect(t, "rail1", "1>321"))
+	mustApply(t, s, Wish{Verb: Undo})
+	mustApply(t, s, Wish{Verb: PanicNow, Reason: "fire"})
+	if p := s.Preview(t.Context(), Wish{Verb: Redo}); !errors.Is(p.Err, ErrNothing) {
+		t.Errorf("%+v", p)
+	}
+}
+
 // Ensure a panic that is called again after something else was done comes after that, so
 // that undoing leads back.
 func TestRedo_PanicInAnotherPlace(t *testing.T) {

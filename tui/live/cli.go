@@ -2,8 +2,10 @@ package live
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
+	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/ocs"
 )
 
@@ -23,7 +25,15 @@ type words []string
 
 // line is the whole command line for a shell, with what says which lab it is about.
 func (s *Session) line(args words) string {
-	all := append(s.prefix(), args...)
+	return command(s.opt.program(s.file()), args)
+}
+
+// command writes a program and its arguments for a shell.
+func command(program, args []string) string {
+	if len(program) == 0 {
+		program = []string{"ocslab"}
+	}
+	all := slices.Concat(program, args)
 	for i, w := range all {
 		all[i] = quoted(w)
 	}
@@ -39,13 +49,13 @@ func (s *Session) lines(commands []words) []string {
 	return all
 }
 
-// prefix is the program, and what makes it open the lab that is open here.
-func (s *Session) prefix() words {
-	all := words{"ocslab"}
-	if path := s.file().Path; path != "" {
-		all = append(all, "--lab", path)
+// program is ocslab, and what makes it open a lab as it is open here.
+func (o Options) program(f *lab.File) []string {
+	all := []string{"ocslab"}
+	if f.Path != "" {
+		all = append(all, "--lab", f.Path)
 	}
-	if s.opt.Lab.Emulated {
+	if o.Lab.Emulated {
 		all = append(all, "--emulated")
 	}
 	return all

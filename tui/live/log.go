@@ -23,10 +23,11 @@ type chunks struct {
 	lost int // dropped since list was taken last
 }
 
-// chunk is a piece of what was sent or received.
+// chunk is a piece of what was sent or received, or, with nothing in it, that all sessions
+// with a switch have ended.
 type chunk struct {
 	at   time.Time
-	name string // as of lab.Options.Trace
+	name string // as of lab.Options.Trace; of the end: of the switch
 	sent bool
 	data []byte
 }
@@ -110,6 +111,9 @@ func (s *Session) keepLog() {
 func decoded(entries []Entry, framers map[stream]*decode.Framer, spoken map[string]string, x chunk) []Entry {
 	name, number, extra := strings.Cut(x.name, "#")
 	scheme := spoken[name]
+	if len(x.data) == 0 {
+		return cutOff(entries, framers, scheme, x)
+	}
 	key := stream{x.name, x.sent}
 	f := framers[key]
 	if f == nil {
@@ -122,6 +126,26 @@ func decoded(entries []Entry, framers map[stream]*decode.Framer, spoken map[stri
 			e.Kind = Sent
 		}
 		entries = append(entries, e)
+	}
+	return entries
+}
+
+// cutOff forgets the sessions with a switch, so that what comes over the next ones is not
+// taken for the rest of something, and appends what was not complete.
+func cutOff(entries []Entry, framers map[stream]*decode.Framer, scheme string, x chunk) []Entry {
+	for key, f := range framers {
+		name, _, _ := strings.Cut(key.name, "#")
+		if name != x.name {
+			continue
+		}
+		delete(framers, key)
+		if rest := f.Rest(); rest != "" {
+			e := Entry{At: x.at, Kind: Received, Switch: name, Raw: rest, Text: "not complete: " + decode.Text(scheme, key.sent, rest), Bad: true}
+			if key.sent {
+				e.Kind = Sent
+			}
+			entries = append(entries, e)
+		}
 	}
 	return entries
 }

@@ -321,7 +321,7 @@ func (p *parts) state(version uint64, opt Options) *State {
 		p.rewire()
 	}
 	s := &State{
-		Version: version, At: time.Now(), File: p.file, Emulated: opt.Lab.Emulated, Rung: p.rung, Opening: p.openingText(),
+		Version: version, At: time.Now(), File: p.file, Program: opt.program(p.file), Emulated: opt.Lab.Emulated, Rung: p.rung, Opening: p.openingText(),
 		Switches: make([]*Switch, len(p.switches)), NICs: make([]*NIC, len(p.nics)), Moves: slices.Clone(p.moves),
 		Run: p.Run, Runs: p.Runs, Log: last(p.log, KeepLog), Panic: p.Panic,
 		Undo: p.Undo, Redo: p.Redo, Pending: p.Pending, Lacks: p.lacks, LastEvent: p.lastEvent,

@@ -449,6 +449,7 @@ func (r *reader) complain(ctx context.Context, err error) {
 // lost enters that the switch did not answer.
 func (r *reader) lost(err error) {
 	now := time.Now()
+	r.s.chunks.add(chunk{at: now, name: r.name}) // its sessions have ended
 	r.s.update(func(p *parts) {
 		was := p.at(r.name)
 		if was == nil {

@@ -32,6 +32,7 @@ type State struct {
 	Version  uint64    // of two, the greater is newer
 	At       time.Time // when it was put together
 	File     *lab.File // the lab
+	Program  []string  // how ocslab is called to open this lab: "ocslab", "--lab", "lab.yaml"
 	Emulated bool
 	ReadOnly bool   // the session refuses to change anything
 	Rung     string // what emulated hosts are: "tap", "veth", "memory"; "" for real ones
@@ -56,6 +57,10 @@ type State struct {
 	// a line that all screens show.
 	LastEvent *Entry
 }
+
+// Command is a command line for a shell that ocslab does in this lab: "ocslab --lab
+// lab.yaml connect rail0 '1>33'". Words that a shell would take apart are quoted.
+func (s *State) Command(args ...string) string { return command(s.Program, args) }
 
 // Switch returns the switch of a name, nil if there is none.
 func (s *State) Switch(name string) *Switch {

@@ -359,6 +359,7 @@ func Bundle() *live.State {
 		m := live.Module{Name: fmt.Sprintf("module %d", i+1), Status: []string{"ready, path 1", "ready, path 2"}[i],
 			Facts: []live.Fact{{Name: "serial", Value: fmt.Sprintf("OT0000000007-%02d", i+1)}, {Name: "case", Value: "37.0 °C"},
 				{Name: "table", Value: []string{"version 3, 12 days old, good until 2027-11-10", "version 1, 350 days old, good until 2026-12-07"}[i]}}}
+		m.Expires = []time.Time{Now.AddDate(0, 0, 353), Now.AddDate(0, 0, 15)}[i]
 		for k := range 12 {
 			part := float64(k%5) / 5
 			m.Heater = append(m.Heater, live.Reading{Name: fmt.Sprintf("S1.%d", k+1), Text: fmt.Sprintf("%.1f mW", 25*part), Part: part})

@@ -287,7 +287,7 @@ func (v *view) toDisconnect(c ocs.CrossConnect) intent {
 		words += ": " + n.Name + " gets no light any more"
 	}
 	w := v.release(port)
-	return intent{words: words, cli: disconnectCLI(v.sw.Name, w.Ports), wish: &w}
+	return intent{words: words, cli: v.e.State.Command("disconnect", v.sw.Name, ocs.FormatPorts(w.Ports)), wish: &w}
 }
 
 func (v *view) toConnect(c ocs.CrossConnect) intent {
@@ -301,7 +301,7 @@ func (v *view) toConnect(c ocs.CrossConnect) intent {
 	} else if n := v.receiver(c.Egress); n != nil {
 		words += ": " + n.Name + " gets this light"
 	}
-	return intent{words: words, cli: connectCLI(v.sw.Name, m), wish: &live.Wish{Verb: live.Connect, Switch: v.sw.Name, Map: m}}
+	return intent{words: words, cli: v.e.State.Command("connect", v.sw.Name, m.String()), wish: &live.Wish{Verb: live.Connect, Switch: v.sw.Name, Map: m}}
 }
 
 // mapOf is the map of circuits that the switch could hold, or why it could not.
@@ -330,12 +330,6 @@ func joined(ccs []ocs.CrossConnect) string {
 		words[i] = c.String()
 	}
 	return strings.Join(words, " and ")
-}
-
-func connectCLI(sw string, m ocs.Map) string { return "ocslab connect " + sw + " '" + m.String() + "'" }
-
-func disconnectCLI(sw string, ports []ocs.Port) string {
-	return "ocslab disconnect " + sw + " " + ocs.FormatPorts(ports)
 }
 
 func (v *view) release(ports ...ocs.Port) live.Wish {

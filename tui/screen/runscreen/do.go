@@ -50,7 +50,7 @@ func (s *Screen) Do(act keymap.Action, e screen.Env) []screen.Request {
 	case keymap.Open:
 		return s.open(e)
 	case keymap.Edit:
-		return s.edit(w, r)
+		return s.edit(e, w, r)
 	case keymap.Run:
 		return s.begin(w, r, e)
 	case keymap.Pause:
@@ -155,22 +155,22 @@ func (s *Screen) open(e screen.Env) []screen.Request {
 			if path == "" {
 				return nil
 			}
-			return []screen.Request{s.plan(path)}
+			return []screen.Request{s.plan(e, path)}
 		},
 	}}
 }
 
 // plan has an experiment planned, and shows that.
-func (s *Screen) plan(path string) screen.Call {
+func (s *Screen) plan(e screen.Env, path string) screen.Call {
 	s.what, s.step, s.row, s.rowTop, s.large = loaded, 0, 0, 0, false
-	return screen.Call{Doing: "planning " + path, CLI: "ocslab run " + path + " --plan", Do: func(ctx context.Context, l live.Lab) error {
+	return screen.Call{Doing: "planning " + path, CLI: e.State.Command("run", path, "--plan"), Do: func(ctx context.Context, l live.Lab) error {
 		return l.LoadRun(ctx, path)
 	}}
 }
 
 // edit opens the experiment in an editor, and plans it anew. In the list there is none, and
 // the editor is for the lab.
-func (s *Screen) edit(w what, r *live.Run) []screen.Request {
+func (s *Screen) edit(e screen.Env, w what, r *live.Run) []screen.Request {
 	switch {
 	case w == list || r == nil:
 		return nil
@@ -181,7 +181,7 @@ func (s *Screen) edit(w what, r *live.Run) []screen.Request {
 	}
 	edit := screen.EditFile{Path: r.Path}
 	if !under(r) {
-		edit.Then = []screen.Request{s.plan(r.Path)}
+		edit.Then = []screen.Request{s.plan(e, r.Path)}
 	}
 	return []screen.Request{edit}
 }
@@ -232,7 +232,7 @@ func (s *Screen) begin(w what, r *live.Run, e screen.Env) []screen.Request {
 	return []screen.Request{screen.Ask{Title: "run " + name(r) + " now?", Choices: choices, Then: func(answer string) []screen.Request {
 		switch answer {
 		case "yes":
-			return []screen.Request{s.start(r)}
+			return []screen.Request{s.start(e, r)}
 		case "resume":
 			return []screen.Request{s.resume(id)}
 		}
@@ -260,9 +260,9 @@ func name(r *live.Run) string {
 	return r.Path
 }
 
-func (s *Screen) start(r *live.Run) screen.Call {
+func (s *Screen) start(e screen.Env, r *live.Run) screen.Call {
 	s.what, s.row, s.rowTop = loaded, 0, 0
-	return screen.Call{Doing: "beginning " + name(r), CLI: "ocslab run " + r.Path, Mutates: true, Do: func(ctx context.Context, l live.Lab) error {
+	return screen.Call{Doing: "beginning " + name(r), CLI: e.State.Command("run", r.Path), Mutates: true, Do: func(ctx context.Context, l live.Lab) error {
 		return l.StartRun(ctx)
 	}}
 }

@@ -159,7 +159,7 @@ func (s *Screen) Copy(e screen.Env) string {
 		}
 	case r == nil:
 	case planned(r):
-		return "ocslab run " + r.Path
+		return e.State.Command("run", r.Path)
 	default:
 		if rows := stages(r, e.Filter); s.row < len(rows) {
 			return rowText(rows[s.row])
