@@ -426,11 +426,7 @@ func (p *parts) byOthers(name string, d Drift, text string, every time.Duration)
 		}
 	}
 	delete(subjects, "")
-	who := "somebody else"
-	if d.Who != "" {
-		who = d.Who
-	}
-	move := Move{Title: fmt.Sprintf("%s: %s %s", name, who, text), By: "others", Began: d.At}
+	move := Move{Title: name + ": " + text, By: "others", Began: d.At}
 	since := timeline.HostAxis().NS(d.At.Add(-every - time.Second))
 	for _, m := range p.recent.list {
 		if subjects[m.Subject] && m.Latest >= since {

@@ -334,7 +334,7 @@ func (r *reader) saw(m ocs.Map, before glance, began time.Time, id ocs.Identity,
 		}
 		p.took(r.name, m, began)
 		if !foreign.Empty() {
-			p.drifted(r.name, Drift{At: now, Change: foreign, Who: who, Raw: raw}, away > 0, r.s.opt.MapEvery)
+			p.drifted(r.name, Drift{At: now, Change: foreign, Who: who, Away: away > 0, Raw: raw}, r.s.opt.MapEvery)
 		}
 	})
 }
@@ -349,15 +349,10 @@ func brief(d time.Duration) string {
 }
 
 // drifted enters a change that was not made here.
-func (p *parts) drifted(name string, d Drift, away bool, every time.Duration) {
-	who := d.Who
-	if who == "" {
-		who = "somebody else"
-	}
-	text := changeText(d.Change)
-	when := ""
-	if away {
-		when = " while it was away"
+func (p *parts) drifted(name string, d Drift, every time.Duration) {
+	text := d.By() + " " + changeText(d.Change)
+	if d.Away {
+		text += " while it was away"
 	}
 	p.edit(name, func(x *Switch) {
 		x.Drift = slices.Concat([]Drift{d}, x.Drift[:min(len(x.Drift), KeepDrift-1)])
@@ -365,7 +360,7 @@ func (p *parts) drifted(name string, d Drift, away bool, every time.Duration) {
 	for c := range d.Change.Add.All() {
 		p.set(name, c, Origin{Who: "others", When: d.At})
 	}
-	p.say(Entry{At: d.At, Kind: Event, Switch: name, Text: name + ": " + who + " " + text + when, Raw: d.Raw, Bad: true})
+	p.say(Entry{At: d.At, Kind: Event, Switch: name, Text: name + ": " + text, Raw: d.Raw, Bad: true})
 	p.byOthers(name, d, text, every)
 }
 

@@ -148,7 +148,7 @@ func TestReader_LostAndBack(t *testing.T) {
 		if x.Status != Up || x.Err != nil || x.Tries != 0 || !x.Map.Equal(mustMap(t, "1>10,2>9")) || len(x.Drift) != 1 {
 			t.Fatalf("back: %+v", x)
 		}
-		if text := lastEvent(state); !strings.Contains(text, "disconnected 1>9 and connected 1>10,2>9 while it was away") {
+		if text := lastEvent(state); !strings.Contains(text, "somebody, or a restart, disconnected 1>9 and connected 1>10,2>9 while it was away") {
 			t.Errorf("last event: %q", text)
 		}
 		back := false

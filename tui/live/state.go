@@ -161,7 +161,21 @@ type Drift struct {
 	At     time.Time
 	Change ocs.Change
 	Who    string // as the device tells; "" if it does not
-	Raw    string
+	// Away says that it was made while the switch did not answer: by somebody, or by the
+	// switch itself when it restarted.
+	Away bool
+	Raw  string
+}
+
+// By says in words whose change it was.
+func (d Drift) By() string {
+	switch {
+	case d.Who != "":
+		return d.Who
+	case d.Away:
+		return "somebody, or a restart,"
+	}
+	return "somebody else"
 }
 
 // Alarm is something a switch has reported.

@@ -295,7 +295,11 @@ func (p *page) drift(x *live.Switch, e screen.Env) {
 	p.heading("drift: changed by others, newest first")
 	for _, d := range x.Drift {
 		who := d.Who
-		if who == "" {
+		switch {
+		case who != "":
+		case d.Away:
+			who = "somebody, or a restart, while it was away"
+		default:
 			who = "somebody; who, the device does not tell"
 		}
 		p.event(d.At, "drift", canvas.Warn, d.Change.String()+" by "+who, e)

@@ -82,9 +82,14 @@ func (v *view) notices(w int) []notice {
 		if v.e.Now.Sub(d.At) >= told || len(list) >= 4 {
 			break
 		}
-		text := " " + d.At.Format(time.TimeOnly) + " somebody else: " + d.Change.String()
-		if d.Who != "" {
-			text += " (" + d.Who + ")"
+		text := " " + d.At.Format(time.TimeOnly) + " "
+		switch {
+		case d.Who != "":
+			text += "somebody else: " + d.Change.String() + " (" + d.Who + ")"
+		case d.Away:
+			text += "while it was away: " + d.Change.String()
+		default:
+			text += "somebody else: " + d.Change.String()
 		}
 		list = append(list, notice{text, canvas.S(canvas.Warn)})
 	}
