@@ -388,8 +388,8 @@ var policyMeans = map[ocs.Policy]string{
 func summary(p live.Preview) string {
 	var dark, lit, foreign, shut, unshut int
 	for _, x := range p.Parts {
-		dark += x.Change.Remove.Len()
-		lit += x.Change.Add.Len()
+		dark += max(x.Change.Remove.Len(), len(x.Dark)) // shutters darken circuits, too
+		lit += max(x.Change.Add.Len(), len(x.Lit))
 		foreign += len(x.Foreign)
 		shut += len(x.Shut)
 		unshut += len(x.Unshut)

@@ -16,8 +16,11 @@ import (
 
 	"github.com/ocslab/ocslab/tui/keymap"
 	"github.com/ocslab/ocslab/tui/live"
+	"github.com/ocslab/ocslab/tui/quiet"
 	"github.com/ocslab/ocslab/tui/styles"
 )
+
+func init() { quiet.Restore() }
 
 // Options are what the UI is run with.
 type Options struct {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -160,6 +162,34 @@ func TestRun_Panic(t *testing.T) {
 func TestRun_Options(t *testing.T) {
 	if err := Run(t.Context(), Options{Lab: tuitest.NewLab(tuitest.Testbed()), Theme: "pink"}); err == nil {
 		t.Error("there is a pink theme")
+	}
+}
+
+// TestQuiet: package quiet is initialized before bubbletea, and has put the environment back.
+func TestQuiet(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.CommandContext(t.Context(), exe, "-test.run=TestQuietChild")
+	c.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "CI=") }), "GODEBUG=inittrace=1", "OCSLAB_TUI_QUIET=1")
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	quiet := bytes.Index(out, []byte("init github.com/ocslab/ocslab/tui/quiet "))
+	bubbletea := bytes.Index(out, []byte("init github.com/charmbracelet/bubbletea "))
+	if quiet < 0 || bubbletea < 0 || quiet > bubbletea {
+		t.Errorf("initialized at %d and %d of:\n%s", quiet, bubbletea, out)
+	}
+}
+
+func TestQuietChild(t *testing.T) {
+	if os.Getenv("OCSLAB_TUI_QUIET") == "" {
+		t.Skip("is started by TestQuiet")
+	}
+	if v, ok := os.LookupEnv("CI"); ok {
+		t.Errorf("CI is %q", v)
 	}
 }
 

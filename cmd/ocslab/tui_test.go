@@ -83,6 +83,20 @@ func (s *screen) click(x, y int) {
 	s.tmux("send-keys", "-l", fmt.Sprintf("\x1b[<0;%d;%dM\x1b[<0;%d;%dm", x, y, x, y))
 }
 
+// accept accepts the preview that is shown. One that has only just appeared is not accepted,
+// so it may take another try.
+func (s *screen) accept() {
+	s.t.Helper()
+	s.note("keys  y")
+	for deadline := time.Now().Add(patience); strings.Contains(s.text(), "Preview"); {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("the preview stays\n%s", s.text())
+		}
+		s.tmux("send-keys", "y")
+		time.Sleep(400 * time.Millisecond) // one that comes too soon puts it off
+	}
+}
+
 // resize gives the terminal another size.
 func (s *screen) resize(width, height int) {
 	s.t.Helper()
@@ -176,16 +190,16 @@ protect: [rail0/31]
 	s.want(`1>34 free`)
 	s.keys("Enter")
 	s.want(`\+ 1>34`)
-	s.keys("y")
+	s.accept()
 	s.want(`1>34 connected, read back as asked`, `● 1>34 light`, `loss +\d\.\d\d dB`, `set by us, change 1`)
 
 	s.keys("u")
 	s.want(`Preview`, `- 1>34`)
-	s.keys("y")
+	s.accept()
 	s.want(`1>34 free`)
 	s.keys("U")
 	s.want(`Preview`, `\+ 1>34`)
-	s.keys("y")
+	s.accept()
 	s.want(`● 1>34 light`)
 
 	other("connect", "tl1://admin@"+device.addr, "5>40")
@@ -198,7 +212,8 @@ protect: [rail0/31]
 	s.keys("/")
 	s.literal("!others")
 	s.gone(`(?m)^\W+5 +40`)
-	s.keys("Enter", "Escape") // kept, then cleared
+	s.keys("Enter")  // kept
+	s.keys("Escape") // cleared
 	s.want(`5 +40`)
 	s.resize(120, 40)
 
@@ -270,6 +285,9 @@ func TestTUI_ReadOnly(t *testing.T) {
 	s.keys(":")
 	s.literal("connect rail0 1>34")
 	s.keys("Enter")
+	s.want(`connect: read-only: nothing was sent`)
+	s.keys("Escape")
+	s.gone(`:connect`)
 	s.keys("v")
 	s.want(`ingress +egress`)
 	if text := s.text(); strings.Contains(text, "● light") || strings.Contains(text, "Preview") {
