@@ -322,7 +322,7 @@ func unknown(what, name string, names []string) error {
 }
 
 func (m *model) wish(w live.Wish) (tea.Cmd, error) {
-	if why := m.pending(); why != "" {
+	if why := m.pending(w); why != "" {
 		return nil, errors.New("nothing was begun: " + why)
 	}
 	return m.request(screen.Propose{Wish: w}), nil

@@ -59,9 +59,13 @@ type (
 	}
 )
 
-// pending reports whether a change waits to be accepted, or is being sent.
-func (m *model) pending() string {
-	if m.sending != nil {
+// pending says what a wish has to wait for: a change that waits to be accepted, or is being
+// sent. A panic waits for no other change that is being sent: that may hang.
+func (m *model) pending(w live.Wish) string {
+	switch {
+	case m.panicking != nil:
+		return "a panic is being sent: " + m.panicking.title
+	case m.sending != nil && w.Verb != live.PanicNow:
 		return "a change is being sent: " + m.sending.title
 	}
 	if slices.ContainsFunc(m.layers, func(l layer) bool { _, ok := l.(*dialog); return ok }) {
@@ -72,7 +76,7 @@ func (m *model) pending() string {
 
 // propose asks what a wish comes to, and opens the window that shows it.
 func (m *model) propose(w live.Wish) tea.Cmd {
-	if why := m.pending(); why != "" {
+	if why := m.pending(w); why != "" {
 		m.say("nothing was begun: "+why, true)
 		return nil
 	}
@@ -223,7 +227,11 @@ func (d *dialog) accept(m *model, key string) tea.Cmd {
 	m.drop(d)
 	p := d.preview
 	s := &sending{title: p.Title, since: now, done: make(chan struct{})}
-	m.sending = s
+	if p.Wish.Verb == live.PanicNow {
+		m.panicking = s
+	} else {
+		m.sending = s
+	}
 	return func() tea.Msg {
 		defer close(s.done)
 		return appliedMsg{p, m.lab.Apply(m.ctx, p)}
@@ -232,7 +240,11 @@ func (d *dialog) accept(m *model, key string) tea.Cmd {
 
 // applied says what became of a change.
 func (m *model) applied(msg appliedMsg) tea.Cmd {
-	m.sending = nil
+	if msg.preview.Wish.Verb == live.PanicNow {
+		m.panicking = nil
+	} else {
+		m.sending = nil
+	}
 	m.take()
 	out := msg.outcome
 	text := out.Text
@@ -243,13 +255,15 @@ func (m *model) applied(msg appliedMsg) tea.Cmd {
 		text = out.Title + ": done"
 	}
 	m.say(text, out.Err != nil)
-	if m.quitting {
-		if out.Err == nil {
-			return tea.Quit
-		}
+	switch {
+	case !m.quitting:
+	case out.Err != nil:
 		m.quitting = false // somebody should read this first
+	case !m.isSending():
+		return tea.Quit
 	}
-	if !errors.Is(out.Err, live.ErrChanged) {
+	if v := msg.preview.Wish.Verb; !errors.Is(out.Err, live.ErrChanged) || v == live.Undo || v == live.Redo {
+		// Undo and redo would be of another change by now, which nobody has asked for.
 		return nil
 	}
 	if m.top() != nil || m.gate(screen.Propose{Wish: msg.preview.Wish}) != nil {
@@ -259,7 +273,10 @@ func (m *model) applied(msg appliedMsg) tea.Cmd {
 	m.pressed = ""
 	cmd := m.propose(msg.preview.Wish)
 	if d, ok := m.top().(*dialog); ok {
-		d.again = "The switch has changed since it was looked at, so nothing was sent. This is what it comes to now."
+		d.again = "It has changed since it was looked at, so nothing was sent. This is what it comes to now."
+		if len(out.ID) > 0 {
+			d.again = "A part was sent, then " + out.Err.Error() + ". This is what is left to do."
+		}
 	}
 	return cmd
 }
@@ -441,12 +458,20 @@ func outage(part live.Part) []row {
 	if part.Change.Empty() && len(part.Shut) == 0 && len(part.Unshut) == 0 {
 		return nil
 	}
-	text := "light away for a time that is not known"
-	if part.Outage > 0 {
+	adds, removes := part.Change.Add.Len() > 0, part.Change.Remove.Len() > 0
+	text, links := "light away for a time that is not known", ", links for about "
+	switch {
+	case part.Outage > 0:
 		text = "light away for about " + short(part.Outage)
+	case adds && !removes && len(part.Shut) == 0:
+		text, links = "no light goes away", ", links up after about "
+	case len(part.Shut) > 0 || removes && !adds:
+		text = "light goes away, and stays away"
+	case !adds && !removes: // only shutters are opened
+		text = "no light goes away"
 	}
 	if part.LinkUp > 0 {
-		text += ", links for about " + short(part.LinkUp)
+		text += links + short(part.LinkUp)
 	}
 	segs := []seg{{"outage   ", canvas.S(canvas.Dim)}, {part.Switch + ": " + text, canvas.S(canvas.Text)}}
 	if part.Basis != "" {

@@ -11,7 +11,6 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/tui/keymap"
 	"github.com/ocslab/ocslab/tui/live"
 	"github.com/ocslab/ocslab/tui/tuitest"
 )
@@ -86,17 +85,23 @@ func rough(t *testing.T, dir string, data []byte) {
 		if u.quit {
 			break
 		}
-		pending := 0
+		pending := 0 // without panics, which wait for nothing but each other
+		panics := 0
 		for _, l := range u.m.layers {
-			if _, ok := l.(*dialog); ok {
+			if d, ok := l.(*dialog); ok && d.wish.Verb == live.PanicNow {
+				panics++
+			} else if ok {
 				pending++
 			}
 		}
 		if u.m.sending != nil {
 			pending++
 		}
-		if pending > 1 {
-			t.Fatalf("%d changes at once", pending)
+		if u.m.panicking != nil {
+			panics++
+		}
+		if pending > 1 || panics > 1 {
+			t.Fatalf("%d changes and %d panics at once", pending, panics)
 		}
 		if len(u.m.layers) > 12 {
 			t.Fatalf("%d windows over each other", len(u.m.layers))
@@ -173,40 +178,5 @@ func (u *ui) step(what, which byte) {
 	case 7:
 		text := []rune(fuzzKeys[int(which)%len(fuzzKeys)])
 		u.send(tea.KeyMsg{Type: tea.KeyRunes, Runes: append(text, 'y', 'q'), Paste: which%2 == 0})
-	}
-}
-
-// BenchmarkFrame draws each screen of a large lab in a large terminal: 384 x 384 ports, 64
-// NICs.
-func BenchmarkFrame(b *testing.B) {
-	s := tuitest.Large(384, 64)
-	for _, name := range []keymap.Action{keymap.Screen1, keymap.Screen2, keymap.Screen3, keymap.Screen4, keymap.Screen5, keymap.Screen6} {
-		b.Run(string(name), func(b *testing.B) {
-			u := newUI(b, s, 200, 60, Options{Screen: string(name)})
-			b.ReportAllocs()
-			for b.Loop() {
-				u.m.Update(stateMsg{})
-				if u.m.View() == "" {
-					b.Fatal("no frame")
-				}
-			}
-		})
-	}
-}
-
-// BenchmarkKey is from a key to the frame that shows what it did.
-func BenchmarkKey(b *testing.B) {
-	s := tuitest.Large(384, 64)
-	for _, name := range []keymap.Action{keymap.Screen1, keymap.Screen2, keymap.Screen6} {
-		b.Run(string(name), func(b *testing.B) {
-			u := newUI(b, s, 200, 60, Options{Screen: string(name)})
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
-				u.m.Update(key([]string{"down", "up"}[i%2]))
-				if u.m.View() == "" {
-					b.Fatal("no frame")
-				}
-			}
-		})
 	}
 }

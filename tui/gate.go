@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/tui/keymap"
 	"github.com/ocslab/ocslab/tui/live"
 	"github.com/ocslab/ocslab/tui/screen"
@@ -81,11 +82,11 @@ func (g guard) Apply(ctx context.Context, p live.Preview) live.Outcome {
 }
 
 // StartRun refuses, or does what the lab's does.
-func (g guard) StartRun(ctx context.Context) error {
+func (g guard) StartRun(ctx context.Context, policy ocs.Policy) error {
 	if err := g.refuse(); err != nil {
 		return err
 	}
-	return g.Lab.StartRun(ctx)
+	return g.Lab.StartRun(ctx, policy)
 }
 
 // Resume refuses, or does what the lab's does.

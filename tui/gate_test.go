@@ -182,7 +182,7 @@ func acting() []screen.Screen {
 		keymap.Disconnect: wish(live.Wish{Verb: live.Disconnect, Switch: "rail0", Ports: []ocs.Port{1}}),
 		keymap.Link:       wish(live.Wish{Verb: live.Link, NICs: []string{"gpu1/ens1f0", "gpu2/ens1f0"}}),
 		keymap.Unlink:     wish(live.Wish{Verb: live.Unlink, NICs: []string{"gpu1/ens1f0"}}),
-		keymap.Run:        call("starting", func(ctx context.Context, l live.Lab) error { return l.StartRun(ctx) }),
+		keymap.Run:        call("starting", func(ctx context.Context, l live.Lab) error { return l.StartRun(ctx, ocs.Safe) }),
 		keymap.Pause:      call("pausing", func(_ context.Context, l live.Lab) error { return l.PauseRun() }),
 		keymap.Stop:       call("stopping", func(_ context.Context, l live.Lab) error { return l.StopRun() }),
 		keymap.Abort:      call("aborting", func(_ context.Context, l live.Lab) error { return l.AbortRun() }),
@@ -296,7 +296,7 @@ func TestGuard_Mislabelled(t *testing.T) {
 	for _, readOnly := range []bool{true, false} {
 		u := newPages(t, busy(), Options{ReadOnly: readOnly})
 		for _, do := range []func(ctx context.Context, l live.Lab) error{
-			func(ctx context.Context, l live.Lab) error { return l.StartRun(ctx) },
+			func(ctx context.Context, l live.Lab) error { return l.StartRun(ctx, ocs.Safe) },
 			func(ctx context.Context, l live.Lab) error { return l.Resume(ctx, "x") },
 			func(_ context.Context, l live.Lab) error { return l.PauseRun() },
 			func(_ context.Context, l live.Lab) error { return l.StopRun() },

@@ -232,7 +232,8 @@ func key(name string) tea.KeyMsg {
 	if k, ok := named[name]; ok {
 		return k
 	}
-	return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(name)}
+	name, alt := strings.CutPrefix(name, "alt+")
+	return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(name), Alt: alt}
 }
 
 // named are all keys that are no letters, by name.

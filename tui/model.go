@@ -48,10 +48,12 @@ type model struct {
 	layers   []layer
 	pressed  string // the key that is being acted on
 	sending  *sending
-	quitting bool // when what is being sent has been
-	note     note
-	history  []string // of commands
-	asked    int      // number of the preview that was asked for last
+	// panicking is a panic on its way, which does not wait for what is being sent.
+	panicking *sending
+	quitting  bool // when what is being sent has been
+	note      note
+	history   []string // of commands
+	asked     int      // number of the preview that was asked for last
 
 	mouseOn bool
 	click   click
@@ -73,6 +75,9 @@ type layer interface {
 	// text reports whether what is typed or pasted is text, and no keys.
 	text() bool
 }
+
+// isSending reports whether a change, or a panic, is on its way.
+func (m *model) isSending() bool { return m.sending != nil || m.panicking != nil }
 
 // sending is a change on its way.
 type sending struct {
@@ -206,7 +211,7 @@ func (m *model) Init() tea.Cmd {
 
 // running reports whether something is under way that people watch.
 func (m *model) running() bool {
-	return m.sending != nil || m.newest.Pending != "" || m.newest.Opening != "" || runUnderWay(m.newest) ||
+	return m.isSending() || m.newest.Pending != "" || m.newest.Opening != "" || runUnderWay(m.newest) ||
 		len(m.newest.Moves) > 0 && m.newest.Moves[0].Running
 }
 

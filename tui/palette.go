@@ -43,7 +43,7 @@ func newPicker(title string, items []item) *picker {
 	for i := range items {
 		items[i].lower = strings.ToLower(items[i].text + " " + items[i].about)
 	}
-	p := &picker{title: title, items: items}
+	p := &picker{title: title, edit: newEditor(), items: items}
 	p.search()
 	return p
 }
@@ -98,7 +98,7 @@ func (p *picker) key(m *model, k tea.KeyMsg) tea.Cmd {
 	case "pgdown":
 		p.move(max(1, p.rows))
 	default:
-		if changed, _ := p.edit.key(k); changed {
+		if p.edit.key(k) {
 			p.search()
 		}
 	}

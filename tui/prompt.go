@@ -3,10 +3,11 @@ package tui
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/charmbracelet/bubbles/cursor"
+	"github.com/charmbracelet/bubbles/textinput"
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/ocslab/ocslab/tui/canvas"
@@ -15,107 +16,52 @@ import (
 	"github.com/ocslab/ocslab/tui/screen"
 )
 
-// editor is a line of text that is being typed.
-type editor struct {
-	text []rune
-	at   int // where the next character goes
-}
-
-func (e *editor) String() string { return string(e.text) }
-
-func (e *editor) set(s string) { e.text = []rune(s); e.at = len(e.text) }
-
 // longest is how long a line that is typed can be.
 const longest = 4096
 
-// key takes a key, and reports whether the text is another now, and whether the key was
-// one of editing at all.
-func (e *editor) key(k tea.KeyMsg) (changed, known bool) {
-	switch k.Type {
-	case tea.KeyRunes, tea.KeySpace:
-		if k.Alt {
-			return false, false
+// editor is a line of text that is being typed: an input of bubbles that is drawn on a canvas.
+type editor struct{ in textinput.Model }
+
+func newEditor() editor {
+	in := textinput.New()
+	in.CharLimit = longest
+	in.Cursor.SetMode(cursor.CursorStatic)
+	in.Focus()
+	in.KeyMap.Paste.SetEnabled(false) // reads the clipboard of the machine that ocslab runs on
+	in.KeyMap.AcceptSuggestion.SetEnabled(false)
+	in.KeyMap.NextSuggestion.SetEnabled(false)
+	in.KeyMap.PrevSuggestion.SetEnabled(false)
+	in.KeyMap.DeleteWordForward.SetEnabled(false) // panics at the last character, in v1.0.0
+	return editor{in}
+}
+
+func (e *editor) String() string { return e.in.Value() }
+
+func (e *editor) set(s string) {
+	e.in.SetValue(s)
+	e.in.CursorEnd()
+}
+
+// atEnd reports whether the next character goes behind all others.
+func (e *editor) atEnd() bool { return e.in.Position() == len([]rune(e.in.Value())) }
+
+// key takes a key, and reports whether the text is another now. Lines of a pasted text become
+// one, and what cannot be seen is left out.
+func (e *editor) key(k tea.KeyMsg) (changed bool) {
+	if k.Type == tea.KeyRunes || k.Type == tea.KeySpace {
+		if k.Alt && k.String() != "alt+b" && k.String() != "alt+f" { // a word back, a word on
+			return false
 		}
-		return e.insert(k.Runes), true
-	case tea.KeyBackspace:
-		if k.Alt {
-			return e.cut(e.wordBefore(), e.at), true
-		}
-		return e.cut(e.at-1, e.at), true
-	case tea.KeyDelete:
-		return e.cut(e.at, e.at+1), true
-	case tea.KeyCtrlW:
-		return e.cut(e.wordBefore(), e.at), true
-	case tea.KeyCtrlU:
-		return e.cut(0, e.at), true
-	case tea.KeyCtrlK:
-		return e.cut(e.at, len(e.text)), true
-	case tea.KeyLeft:
-		e.at = max(0, e.at-1)
-	case tea.KeyRight:
-		e.at = min(len(e.text), e.at+1)
-	case tea.KeyCtrlLeft:
-		e.at = e.wordBefore()
-	case tea.KeyCtrlRight:
-		e.at = e.wordAfter()
-	case tea.KeyHome, tea.KeyCtrlA:
-		e.at = 0
-	case tea.KeyEnd, tea.KeyCtrlE:
-		e.at = len(e.text)
-	default:
-		return false, false
+		k.Runes = []rune(strings.Map(func(r rune) rune {
+			if r == '\n' || r == '\r' || r == '\t' || unicode.IsPrint(r) {
+				return r
+			}
+			return -1
+		}, strings.ReplaceAll(string(k.Runes), "\r\n", "\n")))
 	}
-	return false, true
-}
-
-// insert puts characters in. Lines of a pasted text become one, and what controls the
-// terminal is left out.
-func (e *editor) insert(runes []rune) bool {
-	clean := make([]rune, 0, len(runes))
-	for _, r := range runes {
-		switch {
-		case r == '\n' || r == '\t':
-			clean = append(clean, ' ')
-		case unicode.IsPrint(r):
-			clean = append(clean, r)
-		}
-	}
-	clean = clean[:min(len(clean), max(0, longest-len(e.text)))]
-	e.text = slices.Insert(e.text, e.at, clean...)
-	e.at += len(clean)
-	return len(clean) > 0
-}
-
-func (e *editor) cut(from, to int) bool {
-	from, to = max(0, from), min(len(e.text), to)
-	if from >= to {
-		return false
-	}
-	e.text = slices.Delete(e.text, from, to)
-	e.at = from
-	return true
-}
-
-func (e *editor) wordBefore() int {
-	i := e.at
-	for i > 0 && e.text[i-1] == ' ' {
-		i--
-	}
-	for i > 0 && e.text[i-1] != ' ' {
-		i--
-	}
-	return i
-}
-
-func (e *editor) wordAfter() int {
-	i := e.at
-	for i < len(e.text) && e.text[i] == ' ' {
-		i++
-	}
-	for i < len(e.text) && e.text[i] != ' ' {
-		i++
-	}
-	return i
+	before := e.in.Value()
+	e.in, _ = e.in.Update(k)
+	return e.in.Value() != before
 }
 
 // draw draws the line in the first line of an area, scrolled so that the cursor is seen.
@@ -123,19 +69,20 @@ func (e *editor) draw(a canvas.Area) {
 	if a.W <= 0 {
 		return
 	}
+	text, at := []rune(e.in.Value()), e.in.Position()
 	from := 0
-	for canvas.Width(string(e.text[from:e.at])) > a.W-1 {
+	for canvas.Width(string(text[from:at])) > a.W-1 {
 		from++
 	}
 	s := canvas.S(canvas.Text)
-	x := a.Text(0, 0, string(e.text[from:e.at]), s)
+	x := a.Text(0, 0, string(text[from:at]), s)
 	under := " "
-	if e.at < len(e.text) {
-		under = string(e.text[e.at : e.at+1])
+	if at < len(text) {
+		under = string(text[at])
 	}
 	end := a.Text(x, 0, under, s.With(canvas.Cursor))
-	if e.at < len(e.text) {
-		a.Text(end, 0, string(e.text[e.at+1:]), s)
+	if at < len(text) {
+		a.Text(end, 0, string(text[at+1:]), s)
 	}
 }
 
@@ -167,6 +114,7 @@ func (p *prompt) text() bool { return true }
 
 // open puts the prompt up, with a text in it.
 func (m *model) open(p *prompt, text string) {
+	p.edit = newEditor()
 	p.edit.set(text)
 	p.recall = len(m.history)
 	p.offer()
@@ -177,7 +125,7 @@ func (m *model) open(p *prompt, text string) {
 func (p *prompt) offer() {
 	p.pick, p.base = -1, p.edit.String()
 	p.cs, p.from = nil, 0
-	if p.complete != nil && p.edit.at == len(p.edit.text) {
+	if p.complete != nil && p.edit.atEnd() {
 		p.from, p.cs = p.complete(p.base)
 	}
 }
@@ -212,7 +160,7 @@ func (p *prompt) key(m *model, k tea.KeyMsg) tea.Cmd {
 		p.remember(m, 1)
 		return nil
 	}
-	changed, _ := p.edit.key(k)
+	changed := p.edit.key(k)
 	p.offer()
 	if changed {
 		p.changed(m)

@@ -110,16 +110,19 @@ func (m *model) options(ctx context.Context, in io.Reader, out io.Writer) []tea.
 	return opts
 }
 
-// await waits until the change that is being sent has been, for d at most.
+// await waits until the changes that are being sent have been, for d at most.
 func (m *model) await(d time.Duration) {
-	if m.sending == nil {
-		return
-	}
 	t := time.NewTimer(d)
 	defer t.Stop()
-	select {
-	case <-m.sending.done:
-	case <-t.C:
+	for _, s := range []*sending{m.sending, m.panicking} {
+		if s == nil {
+			continue
+		}
+		select {
+		case <-s.done:
+		case <-t.C:
+			return
+		}
 	}
 }
 

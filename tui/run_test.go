@@ -171,25 +171,35 @@ func TestQuiet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := exec.CommandContext(t.Context(), exe, "-test.run=TestQuietChild")
-	c.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "CI=") }), "GODEBUG=inittrace=1", "OCSLAB_TUI_QUIET=1")
-	out, err := c.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	quiet := bytes.Index(out, []byte("init github.com/ocslab/ocslab/tui/quiet "))
-	bubbletea := bytes.Index(out, []byte("init github.com/charmbracelet/bubbletea "))
-	if quiet < 0 || bubbletea < 0 || quiet > bubbletea {
-		t.Errorf("initialized at %d and %d of:\n%s", quiet, bubbletea, out)
+	for _, ci := range []string{"unset", "", "yes"} {
+		c := exec.CommandContext(t.Context(), exe, "-test.run=TestQuietChild")
+		c.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "CI=") }), "GODEBUG=inittrace=1", "OCSLAB_TUI_QUIET="+ci)
+		if ci != "unset" {
+			c.Env = append(c.Env, "CI="+ci)
+		}
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Fatalf("CI %q: %v\n%s", ci, err, out)
+		}
+		quiet := bytes.Index(out, []byte("init github.com/ocslab/ocslab/tui/quiet "))
+		bubbletea := bytes.Index(out, []byte("init github.com/charmbracelet/bubbletea "))
+		if quiet < 0 || bubbletea < 0 || quiet > bubbletea {
+			t.Errorf("initialized at %d and %d of:\n%s", quiet, bubbletea, out)
+		}
 	}
 }
 
 func TestQuietChild(t *testing.T) {
-	if os.Getenv("OCSLAB_TUI_QUIET") == "" {
+	want, ok := os.LookupEnv("OCSLAB_TUI_QUIET")
+	if !ok {
 		t.Skip("is started by TestQuiet")
 	}
-	if v, ok := os.LookupEnv("CI"); ok {
-		t.Errorf("CI is %q", v)
+	got, ok := os.LookupEnv("CI")
+	if !ok {
+		got = "unset"
+	}
+	if got != want {
+		t.Errorf("CI is %q, and was %q", got, want)
 	}
 }
 

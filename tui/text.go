@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ocslab/ocslab/tui/canvas"
+	"github.com/ocslab/ocslab/tui/widget"
 )
 
 // seg is a piece of a line in one style.
@@ -119,20 +120,8 @@ func popup(a canvas.Area, w, h int, title string, s canvas.Style) canvas.Area {
 	return win.Box(title, s)
 }
 
-// age is how long ago something was: "4 s", "12 min", "3 h", "5 d".
-func age(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "0 s"
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h", int(d.Hours()))
-	}
-	return fmt.Sprintf("%d d", int(d.Hours())/24)
-}
+// age is how long ago something was.
+func age(d time.Duration) string { return widget.Age(d) }
 
 // short is a duration with three digits at most.
 func short(d time.Duration) string {

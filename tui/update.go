@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -80,7 +81,7 @@ func (m *model) key(k tea.KeyMsg) tea.Cmd {
 	}
 	top := m.top()
 	if top != nil && top.text() {
-		return top.key(m, k)
+		return top.key(m, asText(k))
 	}
 	if k.Paste {
 		// A text that is pasted by mistake must not act as if its letters had been pressed.
@@ -91,6 +92,9 @@ func (m *model) key(k tea.KeyMsg) tea.Cmd {
 		return m.burst(k)
 	}
 	if top != nil {
+		if b, ok := keymap.For(m.pressed, keymap.Everywhere); ok && b.Action == keymap.Panic {
+			return m.panicOver()
+		}
 		return top.key(m, k)
 	}
 	b, ok := keymap.For(m.pressed, m.places()...)
@@ -98,6 +102,26 @@ func (m *model) key(k tea.KeyMsg) tea.Cmd {
 		return nil
 	}
 	return m.do(b.Action)
+}
+
+// asText marks several letters that came at once as pasted: otherwise the word "enter" has the
+// name of a key, and is taken for it.
+func asText(k tea.KeyMsg) tea.KeyMsg {
+	k.Paste = k.Paste || k.Type == tea.KeyRunes && len(k.Runes) > 1
+	return k
+}
+
+// panicOver asks for the reason of a panic over whatever is open: a change that waits to be
+// accepted is put away, which accepts nothing.
+func (m *model) panicOver() tea.Cmd {
+	if m.gate(keymap.Panic) == nil {
+		for _, l := range slices.Clone(m.layers) {
+			if d, ok := l.(*dialog); ok {
+				d.close(m)
+			}
+		}
+	}
+	return m.do(keymap.Panic)
 }
 
 // burst takes several letters that came at once: from a key held down on a slow line, from
@@ -112,7 +136,7 @@ func (m *model) burst(k tea.KeyMsg) tea.Cmd {
 		top := m.top()
 		if top != nil && top.text() {
 			rest := tea.KeyMsg{Type: tea.KeyRunes, Runes: k.Runes[i:]}
-			return tea.Batch(append(cmds, top.key(m, rest))...)
+			return tea.Batch(append(cmds, top.key(m, asText(rest)))...)
 		}
 		b, ok := keymap.For(m.pressed, m.places()...)
 		switch {
@@ -321,12 +345,12 @@ func (m *model) setTheme(name string) {
 // quit quits, or asks first when something is under way.
 func (m *model) quit() tea.Cmd {
 	switch {
-	case m.sending != nil && m.quitting:
+	case m.isSending() && m.quitting:
 		m.confirm("a change is being sent",
 			screen.Choice{Value: "wait", About: "until it has been read back"},
 			screen.Choice{Value: "quit now", About: "what becomes of the change is not watched any more"},
 			func() tea.Cmd { return tea.Quit })
-	case m.sending != nil:
+	case m.isSending():
 		m.quitting = true
 		m.say("quits as soon as the change has been read back", false)
 	case runUnderWay(m.newest):
@@ -468,6 +492,13 @@ func (m *model) call(c screen.Call) tea.Cmd {
 func (m *model) called(msg calledMsg) {
 	if msg.err != nil {
 		m.fail(msg.call.Doing, msg.err)
+		if lines := strings.Split(msg.err.Error(), "\n"); len(lines) > 1 { // as of a file with several errors
+			rows := make([]row, 0, len(lines))
+			for _, l := range lines {
+				rows = append(rows, line(seg{l, canvas.S(canvas.Bad)}))
+			}
+			m.push(newWindow(msg.call.Doing, rows))
+		}
 		return
 	}
 	// Something said meanwhile is newer, and stays.

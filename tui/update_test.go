@@ -254,7 +254,7 @@ func TestDialog_Changed(t *testing.T) {
 		return live.Outcome{Title: p.Title, Text: "nothing was sent: 1>36 is there now", Err: fmt.Errorf("rail0: %w", live.ErrChanged)}
 	}
 	u.accept()
-	u.wants("The switch has changed since it was looked at")
+	u.wants("It has changed since it was looked at, so nothing was sent")
 	u.mutations("apply " + connect)
 	u.keys("y")
 	u.mutations("apply " + connect)
@@ -408,6 +408,15 @@ func TestBurst(t *testing.T) {
 	if u.quit {
 		t.Error("a burst quits")
 	}
+	u.keys(":")
+	for _, word := range []string{"enter", "esc", "up", "tab", "home", "left", "backspace", "ctrl+c"} {
+		u.send(burst(word))
+		if p, ok := u.m.top().(*prompt); !ok || p.edit.String() != word {
+			t.Fatalf("the word %q is taken for the key", word)
+		}
+		u.keys("ctrl+u")
+	}
+	u.keys("esc")
 	u.send(burst(":goto rail0/33"))
 	if p, ok := u.m.top().(*prompt); !ok || p.edit.String() != "goto rail0/33" {
 		t.Error("what follows : is not typed")
@@ -880,10 +889,11 @@ func TestEditing(t *testing.T) {
 	tests := []struct{ keys, want string }{
 		{"a b c left X", "abXc"}, {"a b ctrl+a X", "Xab"}, {"a b home X end Y", "XabY"}, {"a b c backspace", "ab"},
 		{"a b c left left delete", "ac"}, {"a   b ctrl+w", ""}, {"a b ctrl+u c", "c"}, {"a b c left left ctrl+k", "a"},
-		{"backspace delete a", "a"}, {"ä 漢 left backspace", "漢"},
+		{"backspace delete a", "a"}, {"ä 漢 left backspace", "漢"}, {"a b ctrl+left X alt+f Y", "XabY"},
+		{"a b left alt+d alt+x ctrl+v", "ab"}, {"a \u202e \u200b b", "ab"},
 	}
 	for _, x := range tests {
-		var e editor
+		e := newEditor()
 		for _, k := range strings.Fields(x.keys) {
 			e.key(key(k))
 		}

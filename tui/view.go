@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -236,15 +237,29 @@ func (m *model) drawMessage(a canvas.Area) {
 	x := a.W - canvas.Width(status) - 1
 	a.Text(x, 0, status, canvas.S(canvas.Dim))
 	text, style := m.message()
-	a.Fit(1, 0, max(0, x-3), text, style)
+	a.Fit(1, 0, max(0, x-3), keepEnd(text, max(0, x-3)), style)
+}
+
+// keepEnd cuts a text that is too wide before its last clause, which is what can be done
+// next: "1>34,2>33,… ; u takes it back (change 6)". A clause that would leave little of the
+// rest is cut as any other text is.
+func keepEnd(text string, w int) string {
+	i := strings.LastIndex(text, "; ")
+	if i < 0 || canvas.Width(text) <= w || canvas.Width(text[i:]) > w/2 {
+		return text
+	}
+	return canvas.Cut(text[:i], w-canvas.Width(text[i:])) + text[i:]
 }
 
 // message is what the message line says: what is being sent, or what was said or happened
 // last.
 func (m *model) message() (string, canvas.Style) {
 	now := m.now()
-	if s := m.sending; s != nil {
+	if s := cmp.Or(m.panicking, m.sending); s != nil {
 		text := "sending: " + s.title + ", " + age(now.Sub(s.since))
+		if m.panicking != nil && m.sending != nil {
+			text += "; and " + m.sending.title
+		}
 		if m.quitting {
 			text += "; quits after it"
 		}
@@ -263,8 +278,8 @@ func (m *model) message() (string, canvas.Style) {
 		if m.note.bad {
 			text = "✗ " + text
 		}
-		if d := now.Sub(m.note.at); d >= noteAge {
-			text += "  (" + age(d) + " ago)"
+		if d := now.Sub(m.note.at); d >= noteAge { // in front, where nothing cuts it off
+			text = age(d) + " ago: " + text
 		}
 		return text, style
 	}
@@ -291,7 +306,7 @@ func (m *model) drawKeys(a canvas.Area) {
 	last := "? help"
 	x, end := 1, a.W-canvas.Width(last)-1
 	for _, b := range m.hints() {
-		key, name := b.Key(), " "+string(b.Action)
+		key, name := b.Key(), " "+strings.ReplaceAll(string(b.Action), "-", " ")
 		if x+canvas.Width(key+name) > end-2 {
 			break
 		}
@@ -302,12 +317,21 @@ func (m *model) drawKeys(a canvas.Area) {
 	a.Text(x, 0, last[1:], canvas.S(canvas.Dim))
 }
 
-// hints are the bindings whose keys are shown, those of the screen first. Those that the
-// gate would refuse are left out.
+// hints are the bindings whose keys are shown: first what changes something here, then what
+// brings a configuration about and takes it back, then the rest. Those that the gate would
+// refuse are left out, and those that do nothing in this lab, and the second of two that
+// belong together.
 func (m *model) hints() []keymap.Binding {
 	var out []keymap.Binding
 	add := func(b keymap.Binding) {
-		if b.Key() == "" || isMove(b.Action) || m.gate(b.Action) != nil {
+		switch {
+		case b.Key() == "" || isMove(b.Action) || m.gate(b.Action) != nil:
+			return
+		case b.Action == keymap.PrevSwitch || b.Action == keymap.PrevRow:
+			return
+		case b.Action == keymap.NextSwitch && len(m.newest.Switches) < 2:
+			return
+		case b.Action == keymap.Configure && (m.newest.File == nil || len(m.newest.File.Configurations) == 0):
 			return
 		}
 		for _, x := range out {
@@ -317,12 +341,11 @@ func (m *model) hints() []keymap.Binding {
 		}
 		out = append(out, b)
 	}
-	for _, w := range m.screen().Where() {
-		if w == keymap.InLists || w == keymap.Everywhere {
-			continue
-		}
-		// What acts comes first: a narrow terminal has no room for all.
-		for _, mutates := range [...]bool{true, false} {
+	of := func(mutates bool) {
+		for _, w := range m.screen().Where() {
+			if w == keymap.InLists || w == keymap.Everywhere {
+				continue
+			}
 			for _, b := range keymap.Bindings() {
 				if b.In(w) && b.Mutates == mutates {
 					add(b)
@@ -330,7 +353,15 @@ func (m *model) hints() []keymap.Binding {
 			}
 		}
 	}
-	for _, act := range [...]keymap.Action{keymap.Undo, keymap.Filter, keymap.Command, keymap.Palette, keymap.Copy, keymap.Freeze, keymap.Quit} {
+	// What acts comes first: a narrow terminal has no room for all.
+	of(true)
+	for _, act := range [...]keymap.Action{keymap.Configure, keymap.Undo} {
+		if b, ok := keymap.Of(act); ok {
+			add(b)
+		}
+	}
+	of(false)
+	for _, act := range [...]keymap.Action{keymap.Filter, keymap.Command, keymap.Palette, keymap.Copy, keymap.Freeze, keymap.Quit} {
 		if b, ok := keymap.Of(act); ok {
 			add(b)
 		}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/ocslab/ocslab/examples"
+	firmwarenotes "github.com/ocslab/ocslab/firmware-notes"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/tui"
 	"github.com/ocslab/ocslab/tui/live"
@@ -83,14 +84,24 @@ func (a *app) tui(ctx context.Context, flags *tuiFlags, f *lab.File) (err error)
 	}
 	theme, ok := styles.ByName(flags.theme)
 	if !ok {
-		return usagef("--theme %q: there is no such theme", flags.theme)
+		return usagef("--theme %q: want dark, light, contrast or mono", flags.theme)
 	}
 	rung, err := rungOf(flags.rung)
 	if err != nil {
 		return err
 	}
+	if flags.firmware != "" {
+		if _, err := firmwarenotes.Find(flags.firmware); err != nil {
+			return usagef("--firmware: %v", err)
+		}
+	}
+	if flags.experiment != "" {
+		if _, err := os.Stat(flags.experiment); err != nil {
+			return usagef("--run: %v", err)
+		}
+	}
 	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) {
-		return usagef("the terminal UI needs a terminal for input and output")
+		return usagef("the terminal UI needs a terminal for input and output; without one there are ocslab show, watch and run")
 	}
 	fresh := f != nil
 	if f == nil {

@@ -309,6 +309,22 @@ func (p *picture) rect(x, y, w, h float64, fill string) {
 	fmt.Fprintf(p.w, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>`+"\n", x, y, w, h, fill)
 }
 
+// The arms of lines, from the middle of a character to its sides.
+const (
+	up = 1 << iota
+	right
+	down
+	left
+)
+
+// arms are the characters of lines with straight arms.
+var arms = map[rune]int{
+	'─': left | right, '│': up | down, '┼': up | right | down | left,
+	'┬': left | right | down, '┴': left | right | up, '├': up | down | right, '┤': up | down | left,
+	'┌': right | down, '┐': left | down, '└': up | right, '┘': up | left,
+	'╴': left, '╵': up, '╶': right, '╷': down,
+}
+
 // shape draws lines, blocks and dots, which fonts draw with gaps, and reports whether it did.
 func (p *picture) shape(x, y float64, r rune, fg string) bool {
 	w, h := charWidth, p.height
@@ -337,10 +353,20 @@ func (p *picture) shape(x, y float64, r rune, fg string) bool {
 				fmt.Fprintf(p.w, `<circle cx="%.1f" cy="%.1f" r="1.3" fill="%s"/>`+"\n", x+w*(0.25+0.5*at[0]), y+h*(0.125+0.25*at[1]), fg)
 			}
 		}
-	case r == '─':
-		line(fmt.Sprintf("M%.1f %.1fh%.1f", x, cy, w))
-	case r == '│':
-		line(fmt.Sprintf("M%.1f %.1fv%.1f", cx, y, h))
+	case arms[r] != 0:
+		d := ""
+		for i, to := range [...][2]float64{{cx, y}, {x + w, cy}, {cx, y + h}, {x, cy}} {
+			if arms[r]&(1<<i) != 0 {
+				d += fmt.Sprintf("M%.1f %.1fL%.1f %.1f", cx, cy, to[0], to[1])
+			}
+		}
+		line(d)
+	case r == '━':
+		p.rect(x, cy-1.5, w, 3, fg)
+	case r == '┄' || r == '╌':
+		line(fmt.Sprintf("M%.1f %.1fh%.1fm%.1f 0h%.1f", x+w/8, cy, w/4, w/4, w/4))
+	case r == '┊' || r == '┆':
+		line(fmt.Sprintf("M%.1f %.1fv%.1fm0 %.1fv%.1fm0 %.1fv%.1fm0 %.1fv%.1f", cx, y+h/16, h/8, h/8, h/8, h/8, h/8, h/8, h/8))
 	case r == '╭':
 		line(fmt.Sprintf("M%.1f %.1fV%.1fQ%.1f %.1f %.1f %.1f", cx, y+h, cy+4, cx, cy, x+w, cy))
 	case r == '╮':

@@ -26,3 +26,30 @@ func TestDraw(t *testing.T) {
 		t.Error("an escape sequence is left")
 	}
 }
+
+// Lines join at the sides of their characters, and blocks and dots are drawn as shapes: a font would
+// leave gaps.
+func TestShape(t *testing.T) {
+	for _, r := range "─│┼┬┴├┤┌┐└┘╴╵╶╷━┄┊╭╮╰╯█▀▄▌▐▁▇▏░▒▓⣿⠁" {
+		var b strings.Builder
+		if err := draw(&b, strings.NewReader("a"+string(r)+"b\n"), ""); err != nil {
+			t.Fatal(err)
+		}
+		if strings.ContainsRune(b.String(), r) {
+			t.Errorf("%q is drawn by a font", r)
+		}
+	}
+	for r, want := range map[rune]string{
+		'┬': `d="M20.2 24.5L24.4 24.5M20.2 24.5L20.2 33.0M20.2 24.5L16.0 24.5"`,
+		'▄': `<rect x="16.0" y="24.5" width="8.4" height="8.5"`,
+		'▌': `<rect x="16.0" y="16.0" width="4.2" height="17.0"`,
+	} {
+		var b strings.Builder
+		if err := draw(&b, strings.NewReader("\x1b[m"+string(r)+"\n"), ""); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q: no %s in\n%s", r, want, b.String())
+		}
+	}
+}

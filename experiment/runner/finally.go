@@ -18,6 +18,9 @@ const (
 	stuckTime = 5 * time.Second
 )
 
+// ErrDark is for Light to return when there is to be no light for now: it is not asked again.
+var ErrDark = errors.New("the light is left dark")
+
 // betweenTries is how long is waited before the light is tried again: a switch that has
 // hung up may be back.
 var betweenTries = [...]time.Duration{time.Second, 3 * time.Second}
@@ -54,7 +57,7 @@ func (s *session) light(ctx context.Context) error {
 			return nil
 		}
 		var stuck *stuckError
-		if try == len(betweenTries) || errors.As(err, &stuck) {
+		if try == len(betweenTries) || errors.As(err, &stuck) || errors.Is(err, ErrDark) {
 			return err // a second one must not come between
 		}
 		if pause(ctx, betweenTries[try]) != nil {

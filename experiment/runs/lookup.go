@@ -3,7 +3,6 @@ package runs
 import (
 	"sort"
 
-	"github.com/ocslab/ocslab/experiment/plan"
 	"github.com/ocslab/ocslab/timeline"
 )
 
@@ -34,15 +33,6 @@ func (r *Run) ExpectedOf(number int) []timeline.Expectation {
 // SamplesOf returns the readings of a reconfiguration: a part of r.Samples.
 func (r *Run) SamplesOf(number int) []Sample {
 	return part(r.Samples, number, func(s *Sample) int { return s.Reconfiguration })
-}
-
-// ConditionOf returns the condition of a reconfiguration, or nil.
-func (r *Run) ConditionOf(number int) *plan.Condition {
-	c := r.Reconfiguration(number)
-	if c == nil {
-		return nil
-	}
-	return r.Plan.Condition(c.Condition)
 }
 
 // part returns the items of one reconfiguration of a list that is in order of them. Nobody

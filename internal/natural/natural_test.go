@@ -35,11 +35,16 @@ func TestCompare_Order(t *testing.T) {
 	})
 }
 
-// Ensure that one thing has no s.
+// Ensure that one thing has no s, and that several can be spoken.
 func TestCount(t *testing.T) {
 	for n, want := range map[int]string{0: "0 points", 1: "1 point", 2: "2 points", -1: "-1 points"} {
 		if got := natural.Count(n, "point"); got != want {
 			t.Errorf("Count(%d): %q, want %q", n, got, want)
+		}
+	}
+	for what, want := range map[string]string{"switch": "2 switches", "dash": "2 dashes", "bus": "2 buses", "box": "2 boxes", "path": "2 paths"} {
+		if got := natural.Count(2, what); got != want {
+			t.Errorf("Count(2): %q, want %q", got, want)
 		}
 	}
 }

@@ -274,12 +274,20 @@ func (b *Blackout) blacken(ctx context.Context, p *pending, name string) Result 
 	if step.Err != nil && !step.Stale {
 		return fail(step.Err)
 	}
-	if step.Empty() {
+	// What another panic keeps dark this one wants dark, too, when that is lifted.
+	kept, isKept := b.keptDark(step)
+	if step.Empty() && !isKept {
 		return r
 	}
 	var unwritten error
-	if len(step.Close) > 0 {
-		unwritten = p.write(ctx, func(c *Call) { c.on(name, step.Device).Closed = step.Close })
+	if len(step.Close) > 0 || isKept {
+		unwritten = p.write(ctx, func(c *Call) { c.on(name, step.Device).Closed = sorted(step.Close, kept) })
+	}
+	if step.Empty() {
+		if unwritten != nil {
+			return fail(fmt.Errorf("it is dark by another panic, and that this one wants it so, too, could not be written down: %w", unwritten))
+		}
+		return r
 	}
 	sw := now.sw
 	if sw == nil { // it was not open in time
@@ -302,6 +310,30 @@ func (b *Blackout) blacken(ctx context.Context, p *pending, name string) Result 
 		return fail(err)
 	}
 	return r
+}
+
+// keptDark reports whether another panic in force has darkened a switch, and which of the
+// shutters that are closed it has closed.
+func (b *Blackout) keptDark(step Step) (ports []ocs.Port, kept bool) {
+	calls, err := b.InForce()
+	if err != nil {
+		return nil, false
+	}
+	own := Ports(b.opt.File, step.Switch)
+	dark := darkOn(calls, step.Device)
+	for _, p := range closedBy(dark) {
+		if step.Have.Shut[p] && slices.Contains(own, p) {
+			ports = append(ports, p)
+		}
+	}
+	return ports, len(dark) > 0
+}
+
+// sorted are the ports of all lists, each once.
+func sorted(lists ...[]ocs.Port) []ocs.Port {
+	all := slices.Concat(lists...)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // remove takes the circuits away that no shutter darkens. It looks anew and writes down
@@ -332,7 +364,7 @@ func (b *Blackout) remove(ctx context.Context, p *pending, sw *lab.Opened, r *Re
 		c.Changes = append(c.Changes, r.ID)
 		if report.ReadBack {
 			d.Removed = d.Removed.Minus(report.After) // what is there still was not removed
-			c.prune()
+			c.prune(r.Device)
 		}
 	}))
 }
@@ -422,8 +454,24 @@ func closedBy(dark []darkening) (ports []ocs.Port) {
 	for _, d := range dark {
 		ports = append(ports, d.Closed...)
 	}
-	slices.Sort(ports)
-	return slices.Compact(ports)
+	return sorted(ports)
+}
+
+// without returns what panics have darkened on a switch, less the shutters that others, which
+// stay in force, want closed.
+func (b *Blackout) without(calls []Call, device string) []darkening {
+	dark := darkOn(calls, device)
+	all, err := b.InForce()
+	if err != nil {
+		return dark
+	}
+	stay := closedBy(darkOn(slices.DeleteFunc(all, func(c Call) bool {
+		return slices.ContainsFunc(calls, func(x Call) bool { return x.N == c.N })
+	}), device))
+	for i := range dark {
+		dark[i].Closed = slices.DeleteFunc(slices.Clone(dark[i].Closed), func(p ocs.Port) bool { return slices.Contains(stay, p) })
+	}
+	return dark
 }
 
 // affected are the switches of the lab that panics have darkened, in order of names.
@@ -447,7 +495,7 @@ func (b *Blackout) PlanLift(ctx context.Context, numbers ...int) ([]Step, error)
 	}
 	names, devices := b.affected(calls)
 	return each(names, func(name string) Step {
-		s, _ := b.planLift(ctx, name, devices[name], darkOn(calls, devices[name]), b.briefly)
+		s, _ := b.planLift(ctx, name, devices[name], b.without(calls, devices[name]), b.briefly)
 		return s
 	}), nil
 }
@@ -482,7 +530,7 @@ func (b *Blackout) Lift(ctx context.Context, numbers ...int) ([]Result, error) {
 
 // relight gives one switch its light back.
 func (b *Blackout) relight(ctx context.Context, calls []Call, name, device string) Result {
-	dark := darkOn(calls, device)
+	dark := b.without(calls, device)
 	step, now := b.planLift(ctx, name, device, dark, b.look)
 	r := Result{Step: step, State: IsLifted}
 	err := step.Err

@@ -274,7 +274,7 @@ func TestPanic_Twice(t *testing.T) {
 		x.b.Set(circuits("1>35,2>40,9>41"))
 	}
 	calls, err := b.InForce()
-	if err != nil || len(calls) != 2 || ocs.FormatPorts(calls[0].Dark[0].Closed) != "1,33-35" || ocs.FormatPorts(calls[1].Dark[0].Closed) != "33" {
+	if err != nil || len(calls) != 2 || ocs.FormatPorts(calls[0].Dark[0].Closed) != "1,33-35" || ocs.FormatPorts(calls[1].Dark[0].Closed) != "1,33-35" {
 		t.Fatalf("%+v, %v", calls, err)
 	}
 	x.a.shut[33] = true
@@ -282,7 +282,7 @@ func TestPanic_Twice(t *testing.T) {
 	if _, err := b.Lift(t.Context(), calls[1].N); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := x.now(t), "a 1>34,2>33,9>41; a shut 1,2,34,35; b 1>35,2>40,9>41; c 1>33; c shut none"; got != want {
+	if got, want := x.now(t), "a 1>34,2>33,9>41; a shut 1,2,33-35; b 1>35,2>40,9>41; c 1>33; c shut none"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	results, err := b.Lift(t.Context())
@@ -294,6 +294,42 @@ func TestPanic_Twice(t *testing.T) {
 	}
 	if got, want := x.now(t), "a 1>34,2>33,9>41; a shut 2; b 1>35,2>40,9>41; c 1>33; c shut none"; got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// Ensure a panic that finds all dark by another one is remembered all the same, and that the
+// light stays away until both are lifted, in whatever order.
+func TestPanic_DarkAlready(t *testing.T) {
+	for _, first := range []int{0, 1} {
+		x := newBench(t)
+		b := New(x.opt)
+		for _, reason := range []string{"fire", "I look into a fibre"} {
+			if _, err := b.Panic(t.Context(), Call{Reason: reason, Who: reason}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		dark := x.now(t)
+		calls, err := b.InForce()
+		if err != nil || len(calls) != 2 || calls[1].Reason != "I look into a fibre" {
+			t.Fatalf("%+v, %v", calls, err)
+		}
+		if _, err := b.Lift(t.Context(), calls[first].N); err != nil {
+			t.Fatal(err)
+		}
+		if now := x.now(t); first == 1 && now != dark {
+			t.Errorf("%s, want %s", now, dark)
+		} else if strings.Count(now, "shut none") != 1 { // c is nobody's
+			t.Errorf("shutters were opened that another panic wants closed: %s", now)
+		}
+		if left, err := b.InForce(); err != nil || len(left) != 1 || left[0].N != calls[1-first].N {
+			t.Errorf("%+v, %v", left, err)
+		}
+		if _, err := b.Lift(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := x.now(t), "a 1>34,2>33,9>41; a shut none; b 1>34,2>40,9>41; c 1>33; c shut none"; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }
 

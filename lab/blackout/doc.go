@@ -24,8 +24,9 @@
 // What is about to be closed and removed is in panic.json of the state directory before it is
 // sent. So a panic can be lifted by another process, and after kill -9. What was written and
 // not sent does no harm: lifting opens shutters that are open already, and puts back circuits
-// that are there. Each panic is a [Call] of its own there, and knows only what it has
-// darkened itself; lifting goes from the newest to the oldest.
+// that are there. Each panic is a [Call] of its own there, also one that finds all dark by
+// another; lifting goes from the newest to the oldest, and opens no shutter that a panic
+// which stays in force wants closed.
 //
 // If panic.json cannot be written, shutters are closed all the same, and the error names them:
 // light that should be gone is worse than a shutter that has to be opened by hand. Circuits

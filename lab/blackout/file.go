@@ -45,7 +45,9 @@ type Call struct {
 	Changes []int `json:"changes,omitempty"`
 }
 
-// Dark is what a panic has darkened on one switch, or was about to.
+// Dark is what a panic has darkened on one switch, or was about to. Closed are also shutters
+// that another panic in force had closed before: they open when both are lifted. It is empty,
+// and Removed too, when that one had left nothing to do.
 type Dark struct {
 	Switch  string     `json:"switch"` // name in the lab
 	Device  string     `json:"device"` // as in the history
@@ -194,9 +196,11 @@ func (c *Call) on(switchName, device string) *Dark {
 	return &c.Dark[i]
 }
 
-// prune drops switches on which nothing came to be dark.
-func (c *Call) prune() {
-	c.Dark = slices.DeleteFunc(c.Dark, func(d Dark) bool { return len(d.Closed) == 0 && d.Removed.Len() == 0 })
+// prune drops a device on which nothing came to be dark.
+func (c *Call) prune(device string) {
+	c.Dark = slices.DeleteFunc(c.Dark, func(d Dark) bool {
+		return d.Device == device && len(d.Closed) == 0 && d.Removed.Len() == 0
+	})
 }
 
 // Made reports whether a change of the history is one that the panic has made. A program

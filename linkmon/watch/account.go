@@ -55,7 +55,7 @@ func (w *Watch) Accounts() []Account {
 			a.Missing += max(missing, -missing)
 		}
 	}
-	for _, x := range w.agents {
+	for _, x := range w.running() {
 		x.mu.Lock()
 		account := x.account
 		x.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,7 +24,17 @@ const (
 	agentGrace = 3 * time.Second  // for it to end when its input has
 	agentQuiet = 5 * time.Second  // without an answer: the host is out of reach
 	agentLine  = 1 << 20          // bytes in a line at most
+
+	// An agent that could not be started, or has ended, is tried again after againFirst, twice
+	// that, and so on, up to againMost.
+	againFirst = 500 * time.Millisecond
+	againMost  = 10 * time.Second
 )
+
+const sourceAgent = "agent"
+
+// Reached is the event of a note that a host is watched again, after it was out of reach.
+const Reached = "reached"
 
 // agent is ocslab on another machine.
 type agent struct {
@@ -41,6 +52,7 @@ type agent struct {
 	id      int
 	waiting map[int]chan reply
 	closing bool
+	carried traffic // what it was asked to send and to send back; guarded by Watch.pairing
 	account Account // as it was at the last flush
 	err     error   // why it ended
 }
@@ -103,9 +115,133 @@ func (w *Watch) startAgent(ctx context.Context, h *Host) (*agent, error) {
 			return nil, errors.Join(fmt.Errorf("agent of host %s (%s): %w", h.Name, strings.Join(h.Agent, " "), err), a.close())
 		}
 	}
-	w.source(Source{Host: h.Name, Name: "agent", On: true, Why: strings.Join(h.Agent, " ")})
+	w.source(a.source())
 	w.readers.Go(a.keepTime)
 	return a, nil
+}
+
+// keepAgent has an agent of h running until ctx ends.
+func (w *Watch) keepAgent(ctx context.Context, h *Host) {
+	pause := againFirst
+	told := ""
+	for {
+		began := time.Now()
+		a, err := w.startAgent(ctx, h)
+		if err == nil {
+			w.join(a)
+			w.startPairs(ctx)
+			if told != "" {
+				a.reached()
+			}
+			select {
+			case <-a.ended:
+				err = fmt.Errorf("the agent ended: %w", a.failure())
+			case <-ctx.Done():
+				return // Close ends the agent, when all has been read
+			}
+			w.leave(a)
+			a.close()
+			told = err.Error() // by the agent
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		w.offline(h.Name, err.Error())
+		if told != err.Error() {
+			told = err.Error()
+			now := timeline.HostAxis().NS(time.Now())
+			w.add(Record{Note: &Note{Kind: Gap, Host: h.Name, Interval: timeline.Point(now), Source: sourceAgent, Text: told}})
+		}
+		if time.Since(began) > againMost+agentStart {
+			pause = againFirst
+		}
+		again := time.NewTimer(pause)
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			again.Stop()
+			return
+		}
+		pause = min(2*pause, againMost)
+	}
+}
+
+// offline has all sources of a host be off.
+func (w *Watch) offline(host, why string) {
+	w.source(Source{Host: host, Name: sourceAgent, Why: why})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range w.sources {
+		if s := &w.sources[i]; s.Host == host {
+			s.On, s.Why = false, why
+		}
+	}
+}
+
+// join takes an agent that runs among the others, and leave lets go of one that does not.
+func (w *Watch) join(a *agent) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.agents = append(w.agents, a)
+}
+
+func (w *Watch) leave(a *agent) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.agents = slices.DeleteFunc(w.agents, func(x *agent) bool { return x == a })
+	delete(w.silent, a.host.Name)
+}
+
+// running returns the agents that run.
+func (w *Watch) running() []*agent {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.agents)
+}
+
+func (w *Watch) isSilent(host string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.silent[host]
+}
+
+// hush notes whether an agent that runs does not answer. Who is lenient does not wait for it
+// then, and takes what it watches for not watched.
+func (w *Watch) hush(a *agent, silent bool) {
+	if !w.opt.Lenient {
+		return
+	}
+	w.mu.Lock()
+	was := w.silent[a.host.Name]
+	known := slices.Contains(w.agents, a)
+	if known && silent {
+		w.silent[a.host.Name] = true
+	} else if known {
+		delete(w.silent, a.host.Name)
+	}
+	w.mu.Unlock()
+	switch {
+	case !known || was == silent:
+	case silent:
+		w.source(Source{Host: a.host.Name, Name: sourceAgent, Why: "the agent does not answer"})
+	default:
+		w.source(a.source())
+		a.reached()
+	}
+}
+
+// reached tells that the agent answers, after it did not.
+func (a *agent) reached() {
+	now := timeline.HostAxis().NS(time.Now())
+	a.w.add(Record{Note: &Note{
+		Kind: Link, Event: Reached, Host: a.host.Name, Interval: timeline.Point(now), Source: sourceAgent,
+		Text: fmt.Sprintf("the agent of host %s answers again", a.host.Name),
+	}})
+}
+
+// source is that the agent runs.
+func (a *agent) source() Source {
+	return Source{Host: a.host.Name, Name: sourceAgent, On: true, Why: strings.Join(a.host.Agent, " ")}
 }
 
 // keepTime goes on to compare clocks.
@@ -127,6 +263,7 @@ func (a *agent) keepTime() {
 			a.gap(timeline.Between(from, timeline.HostAxis().NS(time.Now())), fmt.Sprintf("no answer from the agent of host %s: %v", a.host.Name, err))
 		}
 		lost = err != nil
+		a.w.hush(a, lost)
 	}
 }
 
@@ -271,7 +408,7 @@ func (a *agent) line(data []byte, received int64) {
 }
 
 func (a *agent) gap(at timeline.Interval, text string) {
-	a.w.add(Record{Note: &Note{Kind: Gap, Host: a.host.Name, Interval: at, Source: "agent", Text: text}})
+	a.w.add(Record{Note: &Note{Kind: Gap, Host: a.host.Name, Interval: at, Source: sourceAgent, Text: text}})
 }
 
 func (a *agent) isClosing() bool {

@@ -168,13 +168,18 @@ func (w *Watch) follow(p *probe.Probe, source string) {
 	w.readers.Go(func() { w.watchTraffic(p, source) })
 }
 
-// startPairs lets agents send traffic to each other. What cannot be had is a source
-// that is off.
+// startPairs lets agents that run send traffic to each other, as far as they do not yet. What
+// cannot be had is a source that is off.
 func (w *Watch) startPairs(ctx context.Context) {
+	if len(w.opt.Pairs) == 0 {
+		return
+	}
+	w.pairing.Lock()
+	defer w.pairing.Unlock()
 	agents := map[string]*agent{}
 	nics := map[string]nicAddress{}
 	ask := map[*agent]*traffic{}
-	for _, a := range w.agents {
+	for _, a := range w.running() {
 		agents[a.host.Name] = a
 		ask[a] = &traffic{PaceNS: int64(w.opt.Probe.Pace), Spin: w.opt.Probe.Spin}
 		if r, err := a.ask(ctx, Question{Kind: "nics"}); err == nil {
@@ -188,6 +193,8 @@ func (w *Watch) startPairs(ctx context.Context) {
 		from, to := agents[hostOf(f.From)], agents[hostOf(f.To)]
 		why := ""
 		switch {
+		case w.opt.Lenient && (from == nil && w.far(f.From) || to == nil && w.far(f.To)):
+			why = "the agent of one of its hosts does not run"
 		case from == nil || to == nil:
 			why = "traffic is measured between NICs of this machine, or between those of agents"
 		case nics[f.From].Addr == "" || nics[f.To].Addr == "":
@@ -197,12 +204,18 @@ func (w *Watch) startPairs(ctx context.Context) {
 			w.source(Source{Subject: f.String(), Name: SourceRoundTrip, Why: why})
 			continue
 		}
-		going = append(going, f)
-		ask[from].Flows = append(ask[from].Flows, f)
-		if !slices.Contains(ask[from].Peers, nics[f.To]) {
-			ask[from].Peers = append(ask[from].Peers, nics[f.To])
+		sends, reflects := slices.Contains(from.carried.Flows, f), slices.Contains(to.carried.Reflect, f.To)
+		if sends && reflects {
+			continue
 		}
-		if !slices.Contains(ask[to].Reflect, f.To) {
+		going = append(going, f)
+		if !sends {
+			ask[from].Flows = append(ask[from].Flows, f)
+			if !slices.Contains(ask[from].Peers, nics[f.To]) {
+				ask[from].Peers = append(ask[from].Peers, nics[f.To])
+			}
+		}
+		if !reflects && !slices.Contains(ask[to].Reflect, f.To) {
 			ask[to].Reflect = append(ask[to].Reflect, f.To)
 		}
 	}
@@ -217,6 +230,9 @@ func (w *Watch) startPairs(ctx context.Context) {
 			failed[a.host.Name] = err.Error()
 		case r.Error != "":
 			failed[a.host.Name] = r.Error
+		default:
+			a.carried.Flows = append(a.carried.Flows, t.Flows...)
+			a.carried.Reflect = append(a.carried.Reflect, t.Reflect...)
 		}
 	}
 	for _, f := range going {
@@ -227,6 +243,9 @@ func (w *Watch) startPairs(ctx context.Context) {
 		w.source(Source{Subject: f.String(), Name: SourceRoundTrip, On: why == "", Why: why})
 	}
 }
+
+// far reports whether the host of a NIC is watched by an agent.
+func (w *Watch) far(nic string) bool { return w.hosts[hostOf(nic)] == nil }
 
 func hostOf(nic string) string {
 	host, _, _ := strings.Cut(nic, "/")
@@ -243,9 +262,9 @@ func (w *Watch) Flows() []probe.FlowState {
 	for _, p := range probes {
 		list = append(list, p.Flows()...)
 	}
-	for _, a := range w.agents {
-		if len(w.opt.Pairs) == 0 {
-			break
+	for _, a := range w.running() {
+		if len(w.opt.Pairs) == 0 || w.isSilent(a.host.Name) {
+			continue
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), agentQuiet)
 		r, err := a.ask(ctx, Question{Kind: "flows"})

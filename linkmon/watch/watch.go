@@ -57,6 +57,12 @@ type Options struct {
 	// goes there and back, see [SourceRoundTrip].
 	Pairs []probe.Flow
 
+	// Lenient begins without the hosts that are out of reach. The agent of such a host, or one
+	// that has ended, is started again and again until that succeeds, and one that does not
+	// answer is not waited for until it does. The host is a source that is off meanwhile, with
+	// why. Without Lenient a host that is out of reach is an error.
+	Lenient bool
+
 	// Tap, if not nil, is called for each record when it is added, by the goroutine that
 	// saw it, one call at a time and in the order of the queue; the queue is as without it.
 	// It must not block, nor call the Watch.
@@ -89,13 +95,18 @@ const DefaultLag = 100 * time.Millisecond
 type Watch struct {
 	opt     Options
 	monitor *linkmon.Monitor // nil when every host is another machine
-	agents  []*agent
 	hosts   map[string]*Host // those of this machine, by name
 	ports   *ports
 	stop    context.CancelFunc
 	readers sync.WaitGroup // everything that adds records
 
-	mu         sync.Mutex // guards what follows
+	stopAgents context.CancelFunc // ends those who start agents again
+	keepers    sync.WaitGroup     // those
+	pairing    sync.Mutex         // held while agents are asked to send traffic to each other
+
+	mu         sync.Mutex      // guards what follows
+	agents     []*agent        // that run
+	silent     map[string]bool // hosts whose agents do not answer
 	probes     []*probe.Probe
 	reflectors []*probe.Reflector
 	queue      []Record
@@ -129,8 +140,9 @@ type Announcement struct {
 // Start begins to watch. The context bounds the start only; call Close to end.
 func Start(ctx context.Context, opt Options) (w *Watch, err error) {
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
+	keeping, stopAgents := context.WithCancel(run)
 	w = &Watch{
-		opt: opt, stop: stop, more: make(chan struct{}),
+		opt: opt, stop: stop, stopAgents: stopAgents, more: make(chan struct{}), silent: map[string]bool{},
 		hosts: map[string]*Host{}, ports: newPorts(orDefault(opt.Firmware, DefaultFirmware)), gone: map[string]bool{}, opened: map[string]context.CancelFunc{}, reasons: map[string]*phy.Ethtool{},
 	}
 	defer func() {
@@ -140,14 +152,20 @@ func Start(ctx context.Context, opt Options) (w *Watch, err error) {
 		}
 	}()
 	var local []linkmon.Host
+	var later []*Host // with agents that are not waited for
 	for i := range opt.Hosts {
 		h := &opt.Hosts[i]
-		if len(h.Agent) > 0 {
+		switch {
+		case len(h.Agent) > 0 && opt.Lenient:
+			w.source(Source{Host: h.Name, Name: sourceAgent, Why: "it is being reached"})
+			later = append(later, h)
+			continue
+		case len(h.Agent) > 0:
 			a, err := w.startAgent(ctx, h)
 			if err != nil {
 				return w, err
 			}
-			w.agents = append(w.agents, a)
+			w.join(a)
 			continue
 		}
 		local = append(local, h.Host)
@@ -183,8 +201,11 @@ func Start(ctx context.Context, opt Options) (w *Watch, err error) {
 	if len(opt.Probe.Flows) > 0 {
 		w.startProbe(run)
 	}
-	if len(opt.Pairs) > 0 {
+	if len(opt.Pairs) > 0 && !opt.Lenient {
 		w.startPairs(ctx)
+	}
+	for _, h := range later {
+		w.keepers.Go(func() { w.keepAgent(keeping, h) })
 	}
 	return w, nil
 }
@@ -407,8 +428,16 @@ func (w *Watch) Flush(ctx context.Context) error {
 	if w.monitor != nil {
 		errs = append(errs, w.monitor.Flush(ctx), w.caughtUp(ctx))
 	}
-	for _, a := range w.agents {
-		errs = append(errs, a.flush(ctx))
+	for _, a := range w.running() {
+		if w.opt.Lenient && w.isSilent(a.host.Name) {
+			continue
+		}
+		err := a.flush(ctx)
+		if err != nil && w.opt.Lenient && ctx.Err() == nil {
+			err = nil // a note tells it, and what the host covers
+			w.hush(a, true)
+		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
@@ -438,7 +467,7 @@ func (w *Watch) Covers(stage timeline.Stage, subject string) bool {
 	from, to, _ := strings.Cut(subject, ">")
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.gone[from] || w.gone[to] {
+	if w.gone[from] || w.gone[to] || w.silent[hostOf(from)] || w.silent[hostOf(to)] {
 		return false
 	}
 	for _, s := range w.sources {
@@ -471,6 +500,8 @@ func (w *Watch) Announcements() []Announcement {
 // Close ends it. Records that are there can still be read.
 func (w *Watch) Close() error {
 	var errs []error
+	w.stopAgents()
+	w.keepers.Wait()
 	w.mu.Lock()
 	probes, reflectors := w.probes, w.reflectors
 	w.mu.Unlock()
@@ -483,7 +514,7 @@ func (w *Watch) Close() error {
 	if w.monitor != nil {
 		errs = append(errs, w.monitor.Close())
 	}
-	for _, a := range w.agents {
+	for _, a := range w.running() {
 		errs = append(errs, a.close())
 	}
 	w.stop()

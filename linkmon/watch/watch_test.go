@@ -343,6 +343,12 @@ func agent(mode string) {
 		fmt.Fprintln(os.Stderr, "ocslab: cannot be had here")
 		os.Exit(3)
 	}
+	if file, ok := strings.CutPrefix(mode, "once "); ok { // fails until the file is there
+		if _, err := os.Stat(file); err != nil {
+			fmt.Fprintln(os.Stderr, "ocslab: not yet")
+			os.Exit(3)
+		}
+	}
 	say(`{"kind":"source","host":"gpu9","source":"counters","on":true}`)
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
@@ -364,7 +370,7 @@ func agent(mode string) {
 			say("noise")
 			say(`{"kind":"account","host":"gpu9","counted":1,"reported":1}`)
 			say(`{"kind":"flush","id":%d}`, q.ID)
-			if mode == "dies" {
+			if mode == "dies" || strings.HasPrefix(mode, "once ") {
 				os.Exit(1)
 			}
 		}
@@ -480,6 +486,47 @@ func TestWatch_AgentFails(t *testing.T) {
 	}
 	if err := w.Flush(t.Context()); err == nil {
 		t.Error("flushed an agent that ended")
+	}
+}
+
+// Ensure who is lenient watches the other hosts while one is out of reach, says why, and has
+// it when it can be reached, again and again.
+func TestWatch_Lenient(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "reachable")
+	counters := newNICs("nic0")
+	w := start(t, watch.Options{Lenient: true, Hosts: []watch.Host{
+		agentHost(t, "once "+file), {Host: linkmon.Host{Name: "gpu1", Counters: counters}},
+	}})
+	until(t, w, func(r watch.Record) bool {
+		return r.Note != nil && r.Note.Kind == watch.Gap && r.Note.Host == "gpu9" && strings.Contains(r.Note.Text, "not yet")
+	})
+	if w.Covers(timeline.CarrierUp, "gpu9/nic0") || !w.Covers(timeline.CarrierUp, "gpu1/nic0") {
+		t.Errorf("covered: %+v", w.Sources())
+	}
+	if i := slices.IndexFunc(w.Sources(), func(s watch.Source) bool { return s.Host == "gpu9" && !s.On && s.Why != "" }); i < 0 {
+		t.Errorf("sources: %+v", w.Sources())
+	}
+	if err := w.Flush(t.Context()); err != nil {
+		t.Errorf("what is within reach cannot be flushed: %v", err)
+	}
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // it ends with each flush
+		until(t, w, func(r watch.Record) bool { return r.Note != nil && r.Note.Event == watch.Reached })
+		if !w.Covers(timeline.CarrierUp, "gpu9/nic0") {
+			t.Errorf("sources: %+v", w.Sources())
+		}
+		if err := w.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		all := until(t, w, func(r watch.Record) bool { return r.Note != nil && strings.Contains(r.Note.Text, "ended") })
+		if !slices.ContainsFunc(all, stage(timeline.CarrierUp, "gpu9/nic0")) {
+			t.Errorf("what the agent saw is missing:\n%s", asJSON(all))
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

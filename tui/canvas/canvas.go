@@ -287,8 +287,9 @@ func (a Area) Paint(r Role) {
 	}
 }
 
-// Box draws a border around the area with a title in it, and returns what is inside. An
-// area too small for a border is returned as it is.
+// Box draws a border around the area with a title in it, and returns what is inside. The title
+// of a box in the role Frame is in the role Title, which is easier to read; others have the
+// role of their box. An area too small for a border is returned as it is.
 func (a Area) Box(title string, s Style) Area {
 	if a.W < 4 || a.H < 3 {
 		return a
@@ -306,6 +307,9 @@ func (a Area) Box(title string, s Style) Area {
 	a.Set(0, a.H-1, '╰', s)
 	a.Set(a.W-1, a.H-1, '╯', s)
 	if title != "" {
+		if s.Role == Frame {
+			s.Role = Title
+		}
 		a.Fit(2, 0, a.W-4, " "+title+" ", s.With(Bold))
 	}
 	return a.Sub(1, 1, a.W-2, a.H-2)

@@ -139,3 +139,18 @@ func TestCut(t *testing.T) {
 		}
 	})
 }
+
+// The title of a box is easier to read than its frame; what a box says by its role, its title
+// says, too.
+func TestArea_Box_Title(t *testing.T) {
+	for role, want := range map[canvas.Role]canvas.Role{canvas.Frame: canvas.Title, canvas.Bad: canvas.Bad, canvas.FrameRO: canvas.FrameRO} {
+		c := canvas.New(12, 3)
+		c.Area().Box("title", canvas.S(role))
+		if got := c.At(4, 0).Style.Role; got != want {
+			t.Errorf("box in role %d: title in role %d, want %d", role, got, want)
+		}
+		if got := c.At(0, 0).Style.Role; got != role {
+			t.Errorf("box in role %d: frame in role %d", role, got)
+		}
+	}
+}

@@ -726,3 +726,95 @@ hosts:
 		t.Errorf("%+v", st.Panic)
 	}
 }
+
+// Ensure a lift gives back no light that the preview has not shown: not that of a panic that
+// was called since, and not through a circuit that somebody has made since.
+func TestLift_Changed(t *testing.T) {
+	s := acted(t, twoRails, nil)
+	ready(t, s)
+	mustApply(t, s, connect(t, "rail0", "1>33"))
+	mustApply(t, s, connect(t, "rail1", "1>321"))
+	mustApply(t, s, Wish{Verb: PanicNow, Reason: "a fibre is open"})
+	p := s.Preview(t.Context(), Wish{Verb: Lift})
+	if p.Err != nil || !strings.Contains(p.Title, "a fibre is open ("+blackout.Me()) {
+		t.Fatalf("%q %v", p.Title, p.Err)
+	}
+	dark := holdsNow(t, s)
+
+	others(t, s, "rail0", "1>40")
+	o := s.Apply(t.Context(), p)
+	if !errors.Is(o.Err, ErrChanged) || !strings.Contains(o.Text, "port 1 of rail0 holds 1>40; it held 1>33") {
+		t.Errorf("another circuit: %+v", o)
+	}
+	others(t, s, "rail0", "1>33")
+
+	// Somebody else calls a panic, and finds all dark.
+	other := s.blackout(words{"panic"})
+	if _, err := other.Panic(t.Context(), blackout.Call{Who: "eve", Reason: "I look into it"}); err != nil {
+		t.Fatal(err)
+	}
+	o = s.Apply(t.Context(), p)
+	if !errors.Is(o.Err, ErrChanged) || !strings.Contains(o.Text, "a panic was called since the preview, by eve: I look into it") {
+		t.Errorf("another panic: %+v", o)
+	}
+	if got := holdsNow(t, s); got != dark {
+		t.Errorf("now %s, want %s", got, dark)
+	}
+	p = s.Preview(t.Context(), Wish{Verb: Lift})
+	if !strings.Contains(p.Title, "eve") {
+		t.Errorf("Title=%q", p.Title)
+	}
+	if o := s.Apply(t.Context(), p); o.Err != nil {
+		t.Error(o.Err)
+	}
+	if got, want := holdsNow(t, s), "rail0 1>33 shut \nrail1 1>321 shut \n"; got != want {
+		t.Errorf("now %q, want %q", got, want)
+	}
+}
+
+// Ensure nothing is connected that was accepted before a panic, or under another lab file.
+func TestApply_Basis(t *testing.T) {
+	s := acted(t, twoRails, nil)
+	ready(t, s)
+	mustApply(t, s, connect(t, "rail1", "1>321"))
+	p := s.Preview(t.Context(), connect(t, "rail1", "5>330"))
+	if _, err := s.blackout(words{"panic"}).Panic(t.Context(), blackout.Call{Who: "eve", Reason: "smoke"}); err != nil {
+		t.Fatal(err)
+	}
+	if o := s.Apply(t.Context(), p); !errors.Is(o.Err, ErrChanged) || !strings.Contains(o.Text, "by eve: smoke") {
+		t.Errorf("after a panic: %+v", o)
+	}
+	late := shares(p)[0] // its turn comes after the panic
+	sw, _, err := s.read(t.Context(), "rail1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.carryOut(t.Context(), sw, late); !errors.Is(late.err, ErrChanged) || late.report.Receipt.Requests > 0 {
+		t.Errorf("sent after a panic: %+v", late)
+	}
+	p = s.Preview(t.Context(), connect(t, "rail1", "5>330"))
+	f := *s.file()
+	s.update(func(p *parts) { p.file = &f })
+	if o := s.Apply(t.Context(), p); !errors.Is(o.Err, ErrChanged) || !strings.Contains(o.Text, "the lab file was read anew") {
+		t.Errorf("after a reload: %+v", o)
+	}
+	if got, want := holdsNow(t, s), "rail0  shut 1,2,33,34\nrail1  shut \n"; got != want {
+		t.Errorf("now %q, want %q", got, want)
+	}
+}
+
+// Ensure a panic is not said to be needless when a switch has not said that it is dark.
+func TestPanic_Silent(t *testing.T) {
+	p := Preview{Wish: Wish{Verb: PanicNow}, Parts: []Part{{Switch: "rail0", Silent: true}}}
+	if p.Empty() {
+		t.Error("a switch that says nothing counts as dark")
+	}
+	s := acted(t, strings.Replace(twoRails, "- {name: rail1, emulate: {model: calient-s320, switching: 1ms, seed: 2}}", "- {name: rail1, url: 'tl1://admin@127.0.0.1:1', password: 'env:NONE'}", 1), func(o *Options) { o.Lab.Emulated = false })
+	p = s.Preview(t.Context(), Wish{Verb: PanicNow, Reason: "fire"})
+	if p.Empty() || p.Err != nil {
+		t.Fatalf("%+v", p)
+	}
+	if o := s.Apply(t.Context(), p); o.Err == nil || !strings.Contains(o.Text, "rail1 failed") {
+		t.Errorf("%+v", o)
+	}
+}

@@ -114,6 +114,9 @@ func (s *Session) Apply(ctx context.Context, p Preview) Outcome {
 	if err != nil {
 		return s.told(p, Outcome{Title: p.Title, Err: err, Text: p.Title + ": " + err.Error()})
 	}
+	if err = s.onBasis(p); err != nil {
+		return s.told(p, Outcome{Title: p.Title, Err: err, Text: p.Title + ": " + err.Error()})
+	}
 	defer s.recall()
 	defer s.doing(p.Title)()
 	if p.Wish.Verb == Lift || p.Wish.Verb == Undo && p.Panic != 0 {
@@ -141,6 +144,7 @@ func onlySwitch(parts []Part) string {
 // share is what one switch does of a change.
 type share struct {
 	Part
+	of      Preview
 	whole   bool   // nothing but what was looked at may be there
 	command string // for the history
 
@@ -163,7 +167,7 @@ func shares(p Preview) []*share {
 			command = p.CLI[i]
 		}
 		command = unquoted(command)
-		all = append(all, &share{Part: x, whole: p.Wish.Policy == ocs.Overwrite, command: command, done: make(chan struct{})})
+		all = append(all, &share{Part: x, of: p, whole: p.Wish.Policy == ocs.Overwrite, command: command, done: make(chan struct{})})
 	}
 	slices.SortStableFunc(all, func(a, b *share) int { return strings.Compare(a.Switch, b.Switch) })
 	return all
@@ -331,7 +335,12 @@ func (s *Session) carryOut(ctx context.Context, sw *lab.Opened, x *share) {
 		return
 	}
 	rec := s.opt.History.Wrap(sw, history.Entry{Switch: x.Switch, Device: sw.Device, Command: x.command, UndoOf: x.Undo})
-	x.report, x.err = ocs.Execute(ctx, rec, func(have ocs.Map) (ocs.Change, error) { return x.Change, x.still(have) })
+	x.report, x.err = ocs.Execute(ctx, rec, func(have ocs.Map) (ocs.Change, error) {
+		if err := s.onBasis(x.of); err != nil { // a switch before it may have taken long
+			return ocs.Change{}, err
+		}
+		return x.Change, x.still(have)
+	})
 	recorded := rec.Confirm(x.report, x.err)
 	x.id = rec.ID()
 	x.err = aboutSwitch(x.Switch, x.err)

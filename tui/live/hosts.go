@@ -163,6 +163,7 @@ func (b *bed) unwatched(err error) {
 func (b *bed) testbedOptions() experiment.TestbedOptions {
 	opt := experiment.TestbedOptions{Fabric: b.s.opt.Fabric}
 	opt.Watch.Tap = b.s.seenRecord
+	opt.Watch.Lenient = true // one host out of reach leaves no other unwatched
 	if !b.s.opt.Traffic {
 		opt.Watch.Probe.Pace = experiment.Quiet
 		return opt
@@ -299,15 +300,21 @@ func (b *bed) lookAtHosts(t *experiment.Testbed) {
 	})
 }
 
+// unseenHost is why a NIC is not watched when no source says more.
+const unseenHost = "nobody watches its host"
+
 // watched enters whether a NIC is watched, and why not.
 func (n *nicPart) watched(on bool, sources []watch.Source) {
 	why := ""
 	if !on {
-		why = "nobody watches its host"
+		why = unseenHost
 		for _, s := range sources {
-			if !s.On && s.Why != "" && (s.Subject == n.Name || s.Subject == "" && s.Host == n.Host) {
+			if !s.On && s.Why != "" && s.Subject == "" && s.Host == n.Host && s.Name == "agent" {
 				why = s.Why
 				break
+			}
+			if why == unseenHost && !s.On && s.Why != "" && (s.Subject == n.Name || s.Subject == "" && s.Host == n.Host) {
+				why = s.Why
 			}
 		}
 	}
@@ -316,7 +323,7 @@ func (n *nicPart) watched(on bool, sources []watch.Source) {
 	}
 	n.Watched, n.Why, n.dirty = on, why, true
 	if !on {
-		n.Carrier, n.Since, n.State = CarrierUnknown, timeline.Interval{}, ""
+		n.Carrier, n.Since, n.SinceAt, n.State = CarrierUnknown, timeline.Interval{}, time.Time{}, ""
 	}
 }
 
@@ -351,8 +358,12 @@ func (m *marks) add(x timeline.Mark) {
 // little time, and never waits for the watch.
 func (s *Session) seenRecord(r watch.Record) {
 	if r.Mark == nil {
-		if n := r.Note; n != nil && n.Kind == watch.Gap {
+		switch n := r.Note; {
+		case n == nil:
+		case n.Kind == watch.Gap:
 			s.update(func(p *parts) { p.gap(*n) })
+		case n.Event == watch.Reached:
+			s.say(Entry{At: timeline.HostAxis().Time(n.Latest), Kind: Event, Text: n.Host + ": " + n.Text})
 		}
 		return
 	}
@@ -381,19 +392,20 @@ func (p *parts) saw(m timeline.Mark) {
 	if m.Source == "netlink" || m.Source == "netlink+bpf" { // tells late what the counters told
 		return
 	}
+	at := timeline.HostAxis().Time(m.Latest)
 	switch m.Stage {
 	case timeline.CarrierDown:
-		n.Carrier, n.Since, n.fell = CarrierDown, m.Interval, m.Interval
+		n.Carrier, n.Since, n.SinceAt, n.fell = CarrierDown, m.Interval, at, m.Interval
 		n.Flaps++
 		if n.State != "" {
 			n.State = firmwareDown
 		}
 	case timeline.CarrierUp:
-		n.Carrier, n.Since = CarrierUp, m.Interval
+		n.Carrier, n.Since, n.SinceAt = CarrierUp, m.Interval, at
 		if n.fell != (timeline.Interval{}) {
 			out := m.Interval.Sub(n.fell)
 			n.Outage = timeline.Between(max(out.Earliest, 0), max(out.Latest, 0))
-			n.OutAt, n.fell = timeline.HostAxis().Time(m.Latest), timeline.Interval{}
+			n.OutAt, n.fell = at, timeline.Interval{}
 		}
 	case timeline.Firmware:
 		n.State = firmwareUp

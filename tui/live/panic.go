@@ -70,6 +70,7 @@ func (s *Session) previewLift(ctx context.Context, w Wish, n int) Preview {
 		p.Err = err
 		return p
 	}
+	p.Title += ": " + reasonsText(calls)
 	steps, err := b.PlanLift(ctx, numbers(n)...)
 	p.Parts, p.Err = s.stepParts(steps), err
 	return p
@@ -88,8 +89,10 @@ func numbers(n int) []int {
 func (s *Session) stepParts(steps []blackout.Step) (parts []Part) {
 	k := s.known()
 	for _, step := range steps {
-		x := Part{Switch: step.Switch, Have: step.Have.Map, Change: step.Change, Shut: step.Close, Unshut: step.Open, Stale: step.Stale}
+		x := Part{Switch: step.Switch, Have: step.Have.Map, Change: step.Change, Shut: step.Close, Unshut: step.Open, Stale: step.Stale, Silent: step.Err != nil}
 		switch {
+		case errors.Is(step.Err, ErrBusy):
+			x.Risks = append(x.Risks, fmt.Sprintf("a run has %s: it is aborted, and does not put its light back", step.Switch))
 		case step.Err != nil && step.Stale:
 			x.Risks = append(x.Risks, fmt.Sprintf("%s does not answer: it is tried on what it said last", step.Switch))
 		case step.Err != nil:
@@ -123,21 +126,28 @@ func touches(ports []ocs.Port, c ocs.CrossConnect) bool {
 }
 
 // applyPanic darkens the lab. It does not wait for a change that is being sent. A run that
-// has the switches is aborted; where they can have one more session, they are darkened
-// before, and in any case when the run has given them back.
+// has the switches is aborted and does not put its light back; where they can have one more
+// session, they are darkened at once, and in any case when the run has given them back.
 func (s *Session) applyPanic(ctx context.Context, p Preview) Outcome {
 	command := panicCommand(strings.TrimSpace(p.Wish.Reason))
 	call := blackout.Call{Who: blackout.Me(), Reason: p.Wish.Reason, N: s.samePlace(p.Panic)}
 	b := s.blackout(command)
+	var beside []blackout.Result
 	if s.busy() != nil {
+		s.darken()
 		if !s.opt.Lab.Emulated {
-			s.panicBeside(ctx, command, call)
+			beside = s.panicBeside(ctx, command, call)
 		}
-		if err := s.abortForPanic(ctx); err != nil {
-			return s.panicOutcome(p, nil, err)
+		if err := s.awaitRun(ctx); err != nil {
+			return s.panicOutcome(p, beside, err)
 		}
 	}
 	results, err := b.Panic(ctx, call)
+	for _, r := range beside { // what failed there was tried once more
+		if r.Err == nil {
+			results = append(results, r)
+		}
+	}
 	return s.panicOutcome(p, results, err)
 }
 
@@ -157,7 +167,7 @@ func (s *Session) samePlace(n int) int {
 }
 
 // panicBeside darkens the switches by sessions of its own while a run has theirs.
-func (s *Session) panicBeside(ctx context.Context, command words, call blackout.Call) {
+func (s *Session) panicBeside(ctx context.Context, command words, call blackout.Call) []blackout.Result {
 	f := s.file()
 	l := lab.New(f, s.opt.Lab)
 	defer l.Close()
@@ -165,25 +175,23 @@ func (s *Session) panicBeside(ctx context.Context, command words, call blackout.
 		File: f, Device: l.Device, Open: l.Switch, History: s.opt.History, StateDir: s.opt.StateDir, Command: command.recorded(),
 		Last: s.lastHeld, Patience: panicPatience,
 	})
-	if _, err := b.Panic(ctx, call); err != nil {
+	results, err := b.Panic(ctx, call)
+	if err != nil {
 		s.say(Entry{Kind: Event, Bad: true, Text: "panic beside the run: " + err.Error()})
 	}
+	return results
 }
 
-// abortForPanic aborts the run and waits until it has given the switches back.
-func (s *Session) abortForPanic(ctx context.Context) error {
+// awaitRun waits until the run that was ended has given the switches back.
+func (s *Session) awaitRun(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, abortPatience, errors.New("the run has not given the switches back"))
 	defer cancel()
-	aborted := s.AbortRun() // an error says that there is none, so that they are about to come back
 	tick := time.NewTicker(PublishEvery)
 	defer tick.Stop()
 	for s.busy() != nil {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			if aborted != nil {
-				return fmt.Errorf("%w: %w", context.Cause(ctx), aborted)
-			}
 			return context.Cause(ctx)
 		}
 	}
@@ -192,7 +200,16 @@ func (s *Session) abortForPanic(ctx context.Context) error {
 
 // applyLift gives the light back that panics took: one, or with 0 all.
 func (s *Session) applyLift(ctx context.Context, p Preview) Outcome {
-	results, err := s.blackout(liftCommand()).Lift(ctx, numbers(p.Panic)...)
+	lifted := numbers(p.Panic)
+	if p.basis != nil {
+		if err := s.liftUnchanged(ctx, p); err != nil {
+			return s.told(p, Outcome{Title: p.Title, Err: err, Text: p.Title + ": " + err.Error()})
+		}
+		if p.Panic == 0 {
+			lifted = p.basis.calls
+		}
+	}
+	results, err := s.blackout(liftCommand()).Lift(ctx, lifted...)
 	if errors.Is(err, blackout.ErrNone) {
 		err = fmt.Errorf("%w: %w", ErrNothing, err)
 	}

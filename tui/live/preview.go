@@ -23,8 +23,9 @@ const lookTime = 3 * time.Second
 // does not answer would do is shown on what it said last, and cannot be applied, except for
 // a panic.
 func (s *Session) Preview(ctx context.Context, w Wish) Preview {
+	b := s.basisNow()
 	p := s.preview(ctx, w)
-	p.At = time.Now()
+	p.At, p.basis = time.Now(), b
 	for i := range p.Parts {
 		if err := p.Parts[i].Err; err != nil && p.Err == nil {
 			p.Err = err

@@ -108,14 +108,20 @@ func TestParts_Carrier(t *testing.T) {
 	n.State = firmwareUp
 	mark(timeline.CarrierDown, "counters", 100, 110)
 	mark(timeline.CarrierDown, "netlink", 90, 200)
-	if n.Carrier != CarrierDown || n.Flaps != 1 || n.State != firmwareDown {
+	axis := timeline.HostAxis()
+	if n.Carrier != CarrierDown || n.Flaps != 1 || n.State != firmwareDown || !n.SinceAt.Equal(axis.Time(110)) {
 		t.Errorf("down: %+v", n.NIC)
 	}
 	mark(timeline.Firmware, "ib-phys", 900, 950)
 	mark(timeline.CarrierUp, "counters", 1000, 1020)
 	mark(timeline.CarrierUp, "netlink+bpf", 1000, 1020)
-	if n.Carrier != CarrierUp || n.Flaps != 1 || n.State != firmwareUp || n.Outage != timeline.Between(890, 920) || n.Since != timeline.Between(1000, 1020) {
+	if n.Carrier != CarrierUp || n.Flaps != 1 || n.State != firmwareUp || n.Outage != timeline.Between(890, 920) || n.Since != timeline.Between(1000, 1020) || !n.SinceAt.Equal(axis.Time(1020)) {
 		t.Errorf("up: %+v", n.NIC)
+	}
+	n.watched(true, nil)
+	n.watched(false, nil)
+	if n.Carrier != CarrierUnknown || !n.SinceAt.IsZero() {
+		t.Errorf("not watched: %+v", n.NIC)
 	}
 }
 

@@ -25,6 +25,10 @@ const (
 	retryMost  = 5 * time.Second
 )
 
+// retryRefused is when a switch that refused the login is tried again: who asks it with a wrong
+// password every few seconds may lock the account, also for others.
+const retryRefused = time.Minute
+
 // readTime is how long one reading may take at most, and openTime how long a session may
 // take to be opened.
 const (
@@ -153,9 +157,13 @@ func (r *reader) open(ctx context.Context) (ocs.Switch, bool) {
 		if ctx.Err() != nil {
 			return nil, false
 		}
+		wait := pause
+		if errors.Is(err, ocs.ErrDenied) {
+			wait, err = retryRefused, fmt.Errorf("%w; see that user and password are right in the lab file, as it is asked again only every minute", err)
+		}
 		r.lost(err)
 		r.s.update(func(p *parts) { delete(p.opening, r.name) })
-		if !r.rest(ctx, pause) {
+		if !r.rest(ctx, wait) {
 			return nil, false
 		}
 	}

@@ -1,8 +1,10 @@
 package live
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -67,6 +69,7 @@ type experiments struct {
 	run     Run        // as it was published last
 	loaded  bool
 	figure  string  // the preset that is loaded; "" if it is a file
+	foreign bool    // it was read from the store, to be resumed
 	active  *active // nil: no run is under way
 	closing int     // how often Close was called
 	hooked  bool    // Close knows of us
@@ -77,8 +80,10 @@ type active struct {
 	cancel context.CancelCauseFunc // of what is done before the run has begun
 	done   chan struct{}           // closed when all is over, and the switches were given back
 
-	r    *runner.Runner // nil until the run has begun; guarded by experiments.mu, like step
-	step string         // what it does, in words
+	// What follows is guarded by experiments.mu.
+	r     *runner.Runner // nil until the run has begun
+	step  string         // what it does, in words
+	panic bool           // it is ended by a panic, and leaves the light dark
 }
 
 // errNotLoaded: there is nothing to run.
@@ -103,6 +108,9 @@ func (s *Session) LoadRun(_ context.Context, path string) error {
 	if err != nil {
 		return err
 	}
+	if f.Lab != "" && l.Path == "" {
+		return fmt.Errorf("%s is for the lab of %s, and this is the one that is built in: ocslab --lab FILE tui opens another", path, f.Lab)
+	}
 	p, err := f.Resolve(l, plan.Options{Emulated: s.opt.Lab.Emulated})
 	if err != nil {
 		return err
@@ -113,7 +121,7 @@ func (s *Session) LoadRun(_ context.Context, path string) error {
 		e.mu.Unlock()
 		return fmt.Errorf("%w: a run is under way", ErrBusy)
 	}
-	e.run, e.loaded, e.figure = next, true, figure
+	e.run, e.loaded, e.figure, e.foreign = next, true, figure, false
 	e.mu.Unlock()
 	s.update(func(p *parts) { p.Run = &next })
 	return nil
@@ -170,38 +178,104 @@ func ports(list []ocs.Port) string {
 	return ocs.FormatPorts(slices.Compact(list))
 }
 
-// StartRun runs the experiment that is loaded, under the policy Safe: circuits that belong to
-// none of its configurations are not moved. It returns when the run has begun; from then on
-// the switches are the run's, and changes are refused with ErrBusy, until it has ended.
-func (s *Session) StartRun(ctx context.Context) error {
+// StartRun runs the experiment that is loaded. Under the policy Safe, which "" is, circuits
+// that belong to none of its configurations are not moved, and the error matches
+// [ocs.ErrConflict] when they would have to be; under Update they are. It returns when the run
+// has begun; from then on the switches are the run's, and changes are refused with ErrBusy,
+// until it has ended. When the experiment now comes to another plan than the one that was
+// shown, as the lab has changed, the error says so, and that plan is loaded instead.
+func (s *Session) StartRun(ctx context.Context, policy ocs.Policy) error {
+	policy = cmp.Or(policy, ocs.Safe)
+	if policy != ocs.Safe && policy != ocs.Update {
+		return fmt.Errorf("a run has no policy %q: want %s or %s", policy, ocs.Safe, ocs.Update)
+	}
 	e := &s.exp
 	e.mu.Lock()
-	loaded, run, figure := e.loaded, e.run, e.figure
+	loaded, idle := e.loaded, e.active == nil
 	e.mu.Unlock()
 	if !loaded {
 		return errNotLoaded
 	}
+	if idle && !s.readOnly() {
+		if err := s.planAgain(); err != nil {
+			return err
+		}
+	}
+	e.mu.Lock()
+	run, figure := e.run, e.figure
+	e.mu.Unlock()
 	return s.begin(ctx, func(ctx context.Context, opt execution.Options) (*execution.Execution, error) {
 		l := s.file()
 		text, err := labText(l)
 		if err != nil {
 			return nil, err
 		}
-		command := words{"run", run.Path}
-		if figure != "" {
-			command = words{"figure", figure}
-		}
-		opt.Command = command.recorded()
 		rung := ""
 		for name, r := range execution.Rungs {
 			if r == s.opt.Fabric.Rung {
 				rung = name
 			}
 		}
+		command := runWords(runs.Meta{File: run.Path, Figure: figure, Mode: string(policy), Rung: rung})
+		opt.Command = command.recorded()
 		return execution.Begin(ctx, opt, execution.Creation{
-			File: run.File, Lab: l, LabText: text, Plan: run.Plan, Mode: ocs.Safe, Rung: rung, Figure: figure, Command: command,
+			File: run.File, Lab: l, LabText: text, Plan: run.Plan, Mode: policy, Rung: rung, Figure: figure, Command: command,
 		})
 	})
+}
+
+// errPlanned: what is loaded now is not what was looked at.
+var errPlanned = errors.New("the lab or the experiment has changed since this was planned: look at the plan, which is the new one now, and begin once more; nothing was sent")
+
+// planAgain makes sure that the plan that is loaded is what its experiment comes to in the lab
+// as it is now. The lab may have been reloaded since, and the plan of a run that was resumed is
+// that of its own lab, with the experiment as it was then. When it is another, that is loaded.
+func (s *Session) planAgain() error {
+	e := &s.exp
+	e.mu.Lock()
+	run, foreign := e.run, e.foreign
+	e.mu.Unlock()
+	l, f, figure := s.file(), run.File, ""
+	var err error
+	if foreign {
+		if f, figure, err = s.experiment(run.Path, l); err != nil {
+			return err
+		}
+	}
+	p, err := f.Resolve(l, plan.Options{Emulated: s.opt.Lab.Emulated})
+	if err != nil {
+		return fmt.Errorf("the experiment does not fit the lab any more: %w", err)
+	}
+	same, err := samePlan(p, run.Plan)
+	if err != nil || same && !foreign {
+		return err
+	}
+	next := planned(run.Path, f, p)
+	e.mu.Lock()
+	if e.active != nil {
+		e.mu.Unlock()
+		return fmt.Errorf("%w: a run is under way", ErrBusy)
+	}
+	if !foreign {
+		figure = e.figure
+	}
+	e.run, e.figure, e.foreign = next, figure, false
+	e.mu.Unlock()
+	if same {
+		return nil
+	}
+	s.update(func(p *parts) { p.Run = &next })
+	return errPlanned
+}
+
+// samePlan reports whether two plans come to the same, as they are kept.
+func samePlan(a, b *plan.Plan) (bool, error) {
+	x, err := json.Marshal(a)
+	if err != nil {
+		return false, err
+	}
+	y, err := json.Marshal(b)
+	return bytes.Equal(x, y), err
 }
 
 // labText returns the text of a lab file, which is kept with a run. What the file says now
@@ -373,6 +447,16 @@ func (s *Session) conduct(a *active, x *execution.Execution, r *runner.Runner, c
 		e.mu.Unlock()
 		s.setRun(func(run *Run) { run.Progress, run.Told = p, time.Now() })
 	}
+	light := r.Light
+	r.Light = func(ctx context.Context, want map[string]ocs.Map) error {
+		e.mu.Lock()
+		panicked := a.panic
+		e.mu.Unlock()
+		if panicked {
+			return fmt.Errorf("%w: a panic was called", runner.ErrDark)
+		}
+		return light(ctx, want)
+	}
 	c.event = func(v runs.Event) {
 		s.say(Entry{Kind: Event, Text: fmt.Sprintf("%s: %s: %s", by, v.Kind, v.Text), Bad: v.Kind == "panic" || v.Kind == "finally"})
 	}
@@ -383,11 +467,14 @@ func (s *Session) conduct(a *active, x *execution.Execution, r *runner.Runner, c
 	next.Told = next.Began
 	s.setRun(func(run *Run) { *run = next })
 	e.mu.Lock()
-	e.loaded, e.figure = true, x.Meta.Figure
+	e.loaded, e.figure, e.foreign = true, x.Meta.Figure, x.Before != nil
 	a.r = r
-	closing := e.closing > 0
+	closing, panicked := e.closing > 0, a.panic
 	e.mu.Unlock()
-	if closing { // since it was claimed
+	switch { // since it was claimed
+	case panicked:
+		r.Abort()
+	case closing:
 		r.Stop()
 	}
 	s.say(Entry{Kind: Did, Text: fmt.Sprintf("%s began: %s", by, next.ID), CLI: command})
@@ -455,10 +542,19 @@ func setupWords(v runs.Setup) string {
 
 // runCommand is the command that begins, or goes on with, a run.
 func (s *Session) runCommand(m runs.Meta) string {
+	return s.line(runWords(m))
+}
+
+// runWords are the arguments that begin a run.
+func runWords(m runs.Meta) words {
+	w := words{"run", m.File}
 	if m.Figure != "" {
-		return s.line(words{"figure", m.Figure})
+		w = words{"figure", m.Figure}
 	}
-	return s.line(words{"run", m.File})
+	if w = w.withMode(ocs.Policy(m.Mode)); m.Rung != "" {
+		w = append(w, "--rung", m.Rung)
+	}
+	return w
 }
 
 // count keeps the statistics of a run true, until it has been measured.
@@ -554,8 +650,27 @@ func past(r *runs.Run) *Run {
 	}
 	x.Stages = t.stats()
 	x.Analysis = analysis.Of(r)
+	x.analyzed()
 	x.Limits = limitStats(r.Plan, x.Analysis.Verdicts)
 	return &x
+}
+
+// analyzed takes the quantiles and their bounds from the analysis, which says them better than
+// a tally and says them wherever else the run is shown.
+func (r *Run) analyzed() {
+	for i := range r.Stages {
+		x := &r.Stages[i]
+		for _, c := range r.Analysis.Conditions {
+			if c.Number != x.Condition {
+				continue
+			}
+			for _, s := range c.Stages {
+				if s.Stage == x.Stage && s.Count > 0 {
+					x.Median, x.P95 = s.Median, s.P95
+				}
+			}
+		}
+	}
 }
 
 // control does something with the run that is under way.
@@ -592,6 +707,28 @@ func (s *Session) StopRun() error { return s.control((*runner.Runner).Stop) }
 
 // AbortRun ends the run at once. The light is put back as the experiment says.
 func (s *Session) AbortRun() error { return s.control((*runner.Runner).Abort) }
+
+// darken ends the run for a panic: at once, and with the light left dark. One that is only being
+// begun ends before it has moved anything.
+func (s *Session) darken() {
+	e := &s.exp
+	e.mu.Lock()
+	a := e.active
+	if a == nil {
+		e.mu.Unlock()
+		return
+	}
+	a.panic = true
+	r := a.r
+	e.mu.Unlock()
+	a.cancel(errPanicked)
+	if r != nil {
+		r.Abort()
+	}
+}
+
+// errPanicked is why a run does not begin.
+var errPanicked = errors.New("a panic was called")
 
 // endRun is what Close does with a run: it stops it after the point that is under way, and
 // when it is called again, aborts it. It returns when the light has been put back.

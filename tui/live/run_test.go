@@ -14,10 +14,13 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"github.com/ocslab/ocslab/examples"
 	"github.com/ocslab/ocslab/experiment/analysis"
+	"github.com/ocslab/ocslab/experiment/execution"
 	"github.com/ocslab/ocslab/experiment/plan"
 	"github.com/ocslab/ocslab/experiment/runner"
 	"github.com/ocslab/ocslab/experiment/runs"
+	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/timeline"
@@ -82,14 +85,14 @@ func TestRun(t *testing.T) {
 	if r.ID != "" || len(r.Plan.Points) != 4 || len(r.Moves) != 1 || r.Total <= 0 {
 		t.Errorf("planned: %+v", r)
 	}
-	if err := s.StartRun(t.Context()); err != nil {
+	if err := s.StartRun(t.Context(), ocs.Safe); err != nil {
 		t.Fatal(err)
 	}
 	x := s.State()
 	if x.Run.ID == "" && !x.Run.Ended {
 		until(t, s, "it has begun", func(x *State) bool { return x.Run != nil && x.Run.ID != "" })
 	}
-	if err := s.StartRun(t.Context()); !errors.Is(err, ErrBusy) {
+	if err := s.StartRun(t.Context(), ocs.Safe); !errors.Is(err, ErrBusy) {
 		t.Errorf("a second run at the same time: %v", err)
 	}
 	if err := s.LoadRun(t.Context(), path); !errors.Is(err, ErrBusy) {
@@ -155,7 +158,7 @@ func TestRun_Control(t *testing.T) {
 			t.Errorf("%s of nothing: %v", name, err)
 		}
 	}
-	if err := s.StartRun(t.Context()); !errors.Is(err, ErrNothing) {
+	if err := s.StartRun(t.Context(), ocs.Safe); !errors.Is(err, ErrNothing) {
 		t.Errorf("start of nothing: %v", err)
 	}
 	if err := s.LoadRun(t.Context(), experimentFile(t, "12")); err != nil {
@@ -167,7 +170,7 @@ func TestRun_Control(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(s.StartRun(t.Context()))
+	must(s.StartRun(t.Context(), ocs.Safe))
 	must(s.PauseRun())
 	until(t, s, "it is paused", func(x *State) bool { return x.Run != nil && x.Run.Progress.State == runner.Paused })
 	must(s.PauseRun())
@@ -203,7 +206,7 @@ func TestRun_Close(t *testing.T) {
 		if err := s.LoadRun(t.Context(), experimentFile(t, "200")); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.StartRun(t.Context()); err != nil {
+		if err := s.StartRun(t.Context(), ocs.Safe); err != nil {
 			t.Fatal(err)
 		}
 		until(t, s, "a point is done", func(x *State) bool { return x.Run != nil && x.Run.Progress.Done > 0 })
@@ -241,7 +244,7 @@ func TestRun_ReadOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, fn := range map[string]func() error{
-		"start": func() error { return s.StartRun(t.Context()) }, "resume": func() error { return s.Resume(t.Context(), "last") },
+		"start": func() error { return s.StartRun(t.Context(), ocs.Safe) }, "resume": func() error { return s.Resume(t.Context(), "last") },
 		"pause": s.PauseRun, "stop": s.StopRun, "abort": s.AbortRun,
 	} {
 		if err := fn(); !errors.Is(err, ErrReadOnly) {
@@ -267,7 +270,7 @@ func TestRun_Refused(t *testing.T) {
 	if _, err := ocs.Reconcile(t.Context(), sw, mustMap(t, "1>40"), ocs.Overwrite); err != nil { // of no configuration
 		t.Fatal(err)
 	}
-	if err := s.StartRun(t.Context()); err == nil || !strings.Contains(err.Error(), "in none of the configurations") {
+	if err := s.StartRun(t.Context(), ocs.Safe); err == nil || !strings.Contains(err.Error(), "in none of the configurations") {
 		t.Errorf("with a foreign circuit in the way: %v", err)
 	}
 	x := until(t, s, "the switch is back", func(x *State) bool { return x.Switches[0].Status == Up })
@@ -470,5 +473,175 @@ func BenchmarkTally(b *testing.B) {
 	for b.Loop() {
 		add(10001)
 		_ = tally.stats()
+	}
+}
+
+// Ensure that circuits of others are moved when that is asked for, that the run and its command
+// say so, and that they are put back.
+func TestRun_Update(t *testing.T) {
+	s := openForRuns(t, nil)
+	ready(t, s)
+	if err := s.LoadRun(t.Context(), experimentFile(t, "1")); err != nil {
+		t.Fatal(err)
+	}
+	sw, err := s.open(t.Context(), "rail0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ocs.Reconcile(t.Context(), sw, mustMap(t, "1>40"), ocs.Overwrite); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.StartRun(t.Context(), ""); !errors.Is(err, ocs.ErrConflict) {
+		t.Errorf("by default: %v, want a conflict", err)
+	}
+	until(t, s, "the switch is back", func(x *State) bool { return x.Switches[0].Status == Up })
+	if err := s.StartRun(t.Context(), ocs.Overwrite); err == nil || errors.Is(err, ocs.ErrConflict) {
+		t.Errorf("with a policy that runs do not have: %v", err)
+	}
+	if err := s.StartRun(t.Context(), ocs.Update); err != nil {
+		t.Fatal(err)
+	}
+	x := until(t, s, "it has ended", func(x *State) bool {
+		return x.Run.Ended && x.Switches[0].Status == Up && !x.Switches[0].MapAt.IsZero()
+	})
+	if x.Run.State != runs.Done || !x.Switches[0].Map.Equal(mustMap(t, "1>40")) {
+		t.Errorf("%s, %v; then %v are connected", x.Run.State, x.Run.Err, x.Switches[0].Map)
+	}
+	if !slices.ContainsFunc(x.Log, func(e *Entry) bool {
+		return strings.Contains(e.Text, "run brief began") && strings.Contains(e.CLI, "brief.yaml --mode update")
+	}) {
+		t.Error("the log has no command with --mode update")
+	}
+}
+
+// Ensure that a panic ends a run at once and leaves the light dark, and that what the run has
+// found can be put back later.
+func TestRun_PanicLeavesDark(t *testing.T) {
+	s := openForRuns(t, nil)
+	ready(t, s)
+	if err := s.LoadRun(t.Context(), experimentFile(t, "200")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.StartRun(t.Context(), ocs.Safe); err != nil {
+		t.Fatal(err)
+	}
+	until(t, s, "a point is done", func(x *State) bool { return x.Run.ID != "" && x.Run.Progress.Done > 0 })
+	p := s.Preview(t.Context(), Wish{Verb: PanicNow, Reason: "a fibre is open"})
+	if p.Err != nil {
+		t.Fatal(p.Err)
+	}
+	if o := s.Apply(t.Context(), p); o.Err != nil {
+		t.Error(o.Err)
+	}
+	x := until(t, s, "the run has ended", func(x *State) bool { return x.Run.Ended && x.Panic != nil })
+	if x.Run.Err == nil || !strings.Contains(x.Run.Err.Error(), "a panic was called") || !strings.Contains(x.Run.Err.Error(), "ocslab runs finish") {
+		t.Errorf("the run says %v", x.Run.Err)
+	}
+	store, err := runs.Open(s.opt.StateDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := store.Load(t.Context(), x.Run.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Summary == nil || r.Summary.Restored {
+		t.Errorf("it has put the light back: %+v", r.Summary)
+	}
+	if err := s.Resume(t.Context(), x.Run.ID); err != nil { // it can be gone on with
+		t.Error(err)
+	}
+}
+
+// Ensure that a panic ends a run that is only being begun.
+func TestRun_PanicBeforeItBegan(t *testing.T) {
+	s := openForRuns(t, nil)
+	ready(t, s)
+	if err := s.LoadRun(t.Context(), experimentFile(t, "200")); err != nil {
+		t.Fatal(err)
+	}
+	preparing := make(chan struct{})
+	begun := make(chan error)
+	go func() {
+		begun <- s.begin(context.Background(), func(ctx context.Context, _ execution.Options) (*execution.Execution, error) {
+			close(preparing)
+			<-ctx.Done() // a switch that hangs
+			return nil, context.Cause(ctx)
+		})
+	}()
+	<-preparing
+	p := s.Preview(t.Context(), Wish{Verb: PanicNow, Reason: "a fibre is open"})
+	if o := s.Apply(t.Context(), p); o.Err != nil {
+		t.Error(o.Err)
+	}
+	if err := <-begun; !errors.Is(err, errPanicked) {
+		t.Errorf("the run: %v, want %v", err, errPanicked)
+	}
+	if x := s.State(); x.Panic == nil && until(t, s, "the panic is in force", func(x *State) bool { return x.Panic != nil }) == nil {
+		t.Error("no panic is in force")
+	}
+}
+
+// Ensure that a plan that was made for the lab as it was before is not carried out.
+func TestRun_PlansAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lab.yaml")
+	if err := os.WriteFile(path, examples.OpusTestbed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := openForRuns(t, func(opt *Options) {
+		f, err := lab.Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opt.File = f
+	})
+	ready(t, s)
+	if err := s.LoadRun(t.Context(), experimentFile(t, "1")); err != nil {
+		t.Fatal(err)
+	}
+	before := until(t, s, "it is loaded", func(x *State) bool { return x.Run != nil }).Run.Plan
+	text := strings.NewReplacer("dp:", "was-dp:", "pp:", "dp:").Replace(string(examples.OpusTestbed))
+	text = strings.Replace(text, "was-dp:", "pp:", 1)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	until(t, s, "the switch is back", func(x *State) bool { return x.Switches[0].Status == Up })
+	if err := s.StartRun(t.Context(), ocs.Safe); !errors.Is(err, errPlanned) {
+		t.Fatalf("with another lab: %v, want %v", err, errPlanned)
+	}
+	until(t, s, "the new plan is shown", func(x *State) bool { return x.Run.ID == "" && x.Run.Plan != before })
+	if err := s.StartRun(t.Context(), ocs.Safe); err != nil {
+		t.Errorf("once it was shown: %v", err)
+	}
+}
+
+// Ensure that a run that is over says of its quantiles what its analysis says.
+func TestRun_AsAnalyzed(t *testing.T) {
+	s := openForRuns(t, nil)
+	ready(t, s)
+	if err := s.LoadRun(t.Context(), experimentFile(t, "3")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.StartRun(t.Context(), ocs.Safe); err != nil {
+		t.Fatal(err)
+	}
+	r := ended(t, s).Run
+	compared := 0
+	for _, x := range r.Stages {
+		for _, want := range r.Analysis.Conditions[x.Condition-1].Report.Stages {
+			if want.Stage != x.Stage {
+				continue
+			}
+			compared++
+			if x.Median != want.Median || x.P95 != want.P95 || len(x.Durations) != want.Count || x.Missing != want.Missing {
+				t.Errorf("%s: median %v, p95 %v, %d, %d missing; the analysis has %+v", x.Stage, x.Median, x.P95, len(x.Durations), x.Missing, want)
+			}
+		}
+	}
+	if compared == 0 || compared != len(r.Stages) {
+		t.Errorf("%d of %d stages are in the analysis", compared, len(r.Stages))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/ocslab/ocslab/drivers/drift"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/lab/history"
+	"github.com/ocslab/ocslab/ocs"
 )
 
 // Options are what a Session is opened with.
@@ -52,8 +53,11 @@ type Lab interface {
 
 	// LoadRun plans an experiment, which replaces the one that is loaded.
 	LoadRun(ctx context.Context, path string) error
-	// StartRun runs the experiment that is loaded. It returns when the run has begun.
-	StartRun(ctx context.Context) error
+	// StartRun runs the experiment that is loaded. It returns when the run has begun. The
+	// policy says what may happen to circuits that are in none of its configurations and in the
+	// way: Safe, which "" is, refuses, with an error that matches [ocs.ErrConflict]; Update moves
+	// them.
+	StartRun(ctx context.Context, policy ocs.Policy) error
 	// Resume goes on with a run that was stopped or killed.
 	Resume(ctx context.Context, id string) error
 	PauseRun() error // or lets it go on

@@ -65,6 +65,22 @@ func TestOpen_OneOutOfReach(t *testing.T) {
 	}
 }
 
+// Ensure a switch that refuses the login says what to do, and is left alone for a while.
+func TestOpen_WrongPassword(t *testing.T) {
+	e := emulation(t, "fast-mems-25ms")
+	t.Setenv("OCSLAB_TEST_WRONG", "wrong")
+	yaml := "switches:\n  - {name: shy, url: '" + e.URL() + "', password: 'env:OCSLAB_TEST_WRONG'}\n"
+	f, err := lab.Parse("lab.yaml", []byte(yaml))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := openTestbed(t, func(o *Options) { o.File, o.Lab.Emulated = f, false })
+	x := until(t, s, "it is lost", func(x *State) bool { return x.Switches[0].Status == Lost })
+	if err := x.Switches[0].Err; !errors.Is(err, ocs.ErrDenied) || !strings.Contains(err.Error(), "password") {
+		t.Errorf("err=%v", err)
+	}
+}
+
 // Ensure a change is measured: it returns when it has been read back, and the Move goes on
 // until links are back.
 func TestMeasure(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 var (
 	// ErrReadOnly: the session is for reading, and sends nothing that changes anything.
 	ErrReadOnly = errors.New("read-only: nothing was sent")
-	// ErrChanged: the switch holds something else than what was looked at. Nothing was sent.
+	// ErrChanged: the switch holds something else than what was looked at, a panic was called
+	// since, or the lab file was read anew. Nothing was sent to that switch.
 	ErrChanged = errors.New("the switch has changed since the preview")
 	// ErrBusy: another change is being sent, or a run has the switches. Nothing was sent.
 	ErrBusy = errors.New("busy")
@@ -63,13 +64,16 @@ type Preview struct {
 	// Err is why it cannot be done, nil if it can; then Apply does it. It matches the errors
 	// of package ocs, ErrReadOnly, ErrBusy or ErrNothing.
 	Err error
+
+	basis *basis // what it rests on; nil of one that no Session has made
 }
 
 // Empty reports whether everything is as wished already. An undo of which nothing is left is
-// not empty: applying it takes the change out of the way of the next undo.
+// not empty: applying it takes the change out of the way of the next undo. Neither is a panic
+// of which a switch has not said that it is dark.
 func (p Preview) Empty() bool {
 	for _, x := range p.Parts {
-		if !x.Change.Empty() || len(x.Shut) > 0 || len(x.Unshut) > 0 || x.Undo != 0 {
+		if !x.Change.Empty() || len(x.Shut) > 0 || len(x.Unshut) > 0 || x.Undo != 0 || x.Silent {
 			return false
 		}
 	}
@@ -96,6 +100,7 @@ type Part struct {
 	Outage, LinkUp time.Duration
 	Basis          string // what that rests on, for people
 	Stale          bool   // the switch did not answer; Have is what it said last
+	Silent         bool   // of a panic: the switch did not answer, and is tried nevertheless
 }
 
 // Ends is a circuit with what hangs on it.

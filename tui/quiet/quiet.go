@@ -4,19 +4,27 @@
 // Package bubbletea does that in its init: every command that is linked with it, not only the UI, writes a
 // query to the terminal, and waits up to five seconds where none answers. What it calls
 // does not ask on what it takes for no terminal, and goes by the variable CI for that. So this
-// package, which depends on nothing but os and is therefore initialized long before, sets CI,
-// and [Restore] puts it back.
+// package sets CI, and [Restore] puts it back.
+//
+// It has to be initialized before bubbletea, which the language promises: of the packages whose
+// imports are initialized, the first by import path is next. This one imports os only, so it
+// comes before os/signal, which bubbletea imports. To import anything else here would break that.
 package quiet
 
 import "os"
 
 const variable = "CI"
 
-// set says that init has set the variable.
-var set bool
+var (
+	set     bool   // init has set the variable
+	before  string // its value then
+	existed bool   // it had one, which may be ""
+)
 
-func init() {
-	if _, ok := os.LookupEnv(variable); !ok {
+func init() { hush() }
+
+func hush() {
+	if before, existed = os.LookupEnv(variable); before == "" {
 		set = os.Setenv(variable, "1") == nil
 	}
 }
@@ -24,8 +32,13 @@ func init() {
 // Restore puts the environment back as it was. It is for the init of a package that
 // imports bubbletea, and so comes after it.
 func Restore() {
-	if set {
-		_ = os.Unsetenv(variable)
-		set = false
+	if !set {
+		return
 	}
+	set = false
+	if existed {
+		_ = os.Setenv(variable, before)
+		return
+	}
+	_ = os.Unsetenv(variable)
 }

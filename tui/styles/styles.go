@@ -4,10 +4,28 @@
 // only sign, attributes. A terminal with fewer colours gets the nearest it has, one with
 // NO_COLOR set attributes only, and one whose locale is not UTF-8 characters of ASCII
 // in place of lines, blocks and dots.
+//
+// # One hand
+//
+// All screens and windows keep to these rules, so that who knows one can read all:
+//
+//   - Text has a contrast of 4.5:1 at least to the background its theme is for, frames 3:1.
+//   - Titles of boxes and rules, and names of columns, are in [canvas.Title]. They begin with a
+//     small letter, unless they are a name: "state", "Rx power", "NIC".
+//   - [canvas.Bad] is for what should be otherwise. A port that is dark because nothing is
+//     connected to it is [canvas.Dim].
+//   - The cursor is a line, or a cell, in reverse, with "▸" in front of a line; what is selected
+//     has "●" there. Of what may be on or off, "●" is on, and "○" is off.
+//   - What is old says so in words: "stale", "was", or its age. [canvas.Stale] only adds to that.
+//   - "-" stands for what there is none of; "?" for what is not known; "…" for what is cut off.
+//   - A number has its unit behind it, or in the name of its column: "-2.8 dBm", "out dBm". Ages
+//     have one digit behind the point below ten seconds, and come before a text as "5 s ago:".
+//   - Numbers are at the right of their column, all else is at the left.
+//   - A key stands before what it does: "u undo". A command stands behind "$".
+//   - A list without rows says why, and which key is next.
 package styles
 
 import (
-	"os"
 	"strings"
 	"unicode/utf8"
 
@@ -48,16 +66,16 @@ var themes = [...]Theme{
 	{"dark", "for dark backgrounds", [canvas.Roles]look{
 		canvas.Text: {}, canvas.Dim: {fg: "#8a93a3"}, canvas.Title: {fg: "#9fb6d4", attr: canvas.Bold},
 		canvas.Accent: {fg: "#5fb3ff", attr: canvas.Bold}, canvas.Good: {fg: "#5fd787"}, canvas.Warn: {fg: "#ffd75f"},
-		canvas.Bad: {fg: "#ff6b6b", attr: canvas.Bold}, canvas.Light: {fg: "#ffb454"}, canvas.Stale: {fg: "#7a7f87"},
-		canvas.Busy: {fg: "#c792ea"}, canvas.Frame: {fg: "#4c566a"}, canvas.FrameRO: {fg: "#ff9e64", attr: canvas.Bold},
+		canvas.Bad: {fg: "#ff6b6b", attr: canvas.Bold}, canvas.Light: {fg: "#ffb454"}, canvas.Stale: {fg: "#868c96"},
+		canvas.Busy: {fg: "#c792ea"}, canvas.Frame: {fg: "#667084"}, canvas.FrameRO: {fg: "#ff9e64", attr: canvas.Bold},
 		canvas.Series1: {fg: "#5fb3ff"}, canvas.Series2: {fg: "#ffb454"}, canvas.Series3: {fg: "#5fd787"},
 		canvas.Series4: {fg: "#c792ea"}, canvas.Series5: {fg: "#ff6b6b"}, canvas.Series6: {fg: "#56c8c8"},
 	}},
 	{"light", "for light backgrounds", [canvas.Roles]look{
 		canvas.Text: {}, canvas.Dim: {fg: "#5c6470"}, canvas.Title: {fg: "#1f4e79", attr: canvas.Bold},
 		canvas.Accent: {fg: "#005fb8", attr: canvas.Bold}, canvas.Good: {fg: "#1a7f37"}, canvas.Warn: {fg: "#8a5a00"},
-		canvas.Bad: {fg: "#b3261e", attr: canvas.Bold}, canvas.Light: {fg: "#a04a00"}, canvas.Stale: {fg: "#777c84"},
-		canvas.Busy: {fg: "#7a3ea8"}, canvas.Frame: {fg: "#a8b0bd"}, canvas.FrameRO: {fg: "#c2410c", attr: canvas.Bold},
+		canvas.Bad: {fg: "#b3261e", attr: canvas.Bold}, canvas.Light: {fg: "#a04a00"}, canvas.Stale: {fg: "#6b7079"},
+		canvas.Busy: {fg: "#7a3ea8"}, canvas.Frame: {fg: "#868f9c"}, canvas.FrameRO: {fg: "#c2410c", attr: canvas.Bold},
 		canvas.Series1: {fg: "#005fb8"}, canvas.Series2: {fg: "#a04a00"}, canvas.Series3: {fg: "#1a7f37"},
 		canvas.Series4: {fg: "#7a3ea8"}, canvas.Series5: {fg: "#b3261e"}, canvas.Series6: {fg: "#0b6e6e"},
 	}},
@@ -101,9 +119,6 @@ func NewWriter(theme Theme, environ func(string) string) *Writer {
 	w.ASCII = !utf8Locale(environ)
 	return w
 }
-
-// FromEnvironment returns a Writer for the terminal of this process.
-func FromEnvironment(theme Theme) *Writer { return NewWriter(theme, os.Getenv) }
 
 // utf8Locale reports whether the locale's characters are UTF-8. A locale that nobody set
 // is taken for one: minimal containers have none, and terminals have been UTF-8 for long.
@@ -244,7 +259,7 @@ func ASCII(r rune) rune {
 
 var ascii = map[rune]rune{
 	'─': '-', '━': '=', '│': '|', '┃': '|', '┄': '.', '╌': '.', '┊': ':', '╭': '+', '╮': '+', '╰': '+', '╯': '+',
-	'·': '.', '•': '*', '…': '~', '●': '@', '○': 'o', '◌': ':', '◐': '%', '■': '#', '□': '=', '▪': '#', '▫': '-', '◆': '#', '◇': '=',
+	'·': '.', '•': '*', '…': '~', '●': '@', '○': 'o', '◌': ':', '◐': '%', '■': '#', '□': '=', '▪': 's', '▫': ',', '◆': '*', '◇': '=',
 	'▲': '^', '▼': 'v', '△': '^', '▽': 'v', '▶': '>', '▸': '>', '▹': '>', '◀': '<', '◂': '<', '→': '>', '←': '<', '↑': '^', '↓': 'v', '↔': '=', '⇄': '=', '⏎': '<',
 	'░': '.', '▒': ':', '▓': '%', '█': '#', '▏': '|', '▎': '|', '▍': '|', '▌': '|', '▕': '|',
 	'▁': '_', '▂': '_', '▃': '-', '▄': '-', '▅': '=', '▆': '=', '▇': '#', '▀': '"',

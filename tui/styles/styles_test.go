@@ -1,6 +1,10 @@
 package styles_test
 
 import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -169,5 +173,81 @@ func BenchmarkRender(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		w.Render(c)
+	}
+}
+
+// luminance is how bright a colour "#rrggbb" is, by the definition of WCAG 2.
+func luminance(t *testing.T, colour string) float64 {
+	t.Helper()
+	var rgb [3]float64
+	for i := range rgb {
+		n, err := strconv.ParseUint(colour[1+2*i:3+2*i], 16, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rgb[i] = float64(n) / 255; rgb[i] <= 0.03928 {
+			rgb[i] /= 12.92
+		} else {
+			rgb[i] = math.Pow((rgb[i]+0.055)/1.055, 2.4)
+		}
+	}
+	return 0.2126*rgb[0] + 0.7152*rgb[1] + 0.0722*rgb[2]
+}
+
+// What is written can be read: text has a contrast of 4.5:1 to a black or white background, and
+// to one that is nearly so, as most terminals have, and frames have 3:1.
+func TestThemes_Contrast(t *testing.T) {
+	colour := regexp.MustCompile("([34])8;2;([0-9]+);([0-9]+);([0-9]+)")
+	for name, backgrounds := range map[string][]string{
+		"dark": {"#000000", "#11151c"}, "light": {"#ffffff", "#fafafa"}, "contrast": {"#000000", "#11151c"},
+	} {
+		w := styles.Writer{Theme: theme(t, name), Profile: termenv.TrueColor}
+		for role := range canvas.Roles {
+			fg, bg := "", ""
+			for _, m := range colour.FindAllStringSubmatch(w.Render(drawn(canvas.S(role))), -1) {
+				var hex strings.Builder
+				hex.WriteString("#")
+				for _, x := range m[2:] {
+					n, _ := strconv.Atoi(x)
+					fmt.Fprintf(&hex, "%02x", n)
+				}
+				if m[1] == "3" {
+					fg = hex.String()
+				} else {
+					bg = hex.String()
+				}
+			}
+			if fg == "" { // the terminal's own
+				continue
+			}
+			least := 4.5
+			if role == canvas.Frame {
+				least = 3
+			}
+			for _, behind := range backgrounds {
+				if bg != "" {
+					behind = bg
+				}
+				a, b := luminance(t, fg), luminance(t, behind)
+				if got := (max(a, b) + 0.05) / (min(a, b) + 0.05); got < least {
+					t.Errorf("%s: role %d: %s on %s has a contrast of %.2f, less than %.1f", name, role, fg, behind, got, least)
+				}
+			}
+		}
+	}
+}
+
+// What stands for different things in one picture is different in ASCII, too: the legends of
+// the patch field and of the waterfall.
+func TestASCII_Apart(t *testing.T) {
+	for _, legend := range []string{"●○◆×!+▪▫·─│", "█░▒━─◆│"} {
+		of := map[rune]rune{}
+		for _, r := range legend {
+			a := styles.ASCII(r)
+			if was, ok := of[a]; ok {
+				t.Errorf("%q and %q are both %q", was, r, a)
+			}
+			of[a] = r
+		}
 	}
 }

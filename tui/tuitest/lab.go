@@ -55,7 +55,8 @@ func (l *Lab) Mutations() []string {
 	return slices.Clone(l.calls)
 }
 
-// MostPending is how many changes were being applied at once at most.
+// MostPending is how many changes were being applied at once at most, without panics, which
+// wait for nothing.
 func (l *Lab) MostPending() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,12 +148,16 @@ func Title(w live.Wish) string {
 func (l *Lab) Apply(_ context.Context, p live.Preview) live.Outcome {
 	l.mu.Lock()
 	l.calls = append(l.calls, "apply "+Title(p.Wish))
-	l.applied++
+	n := 1
+	if p.Wish.Verb == live.PanicNow {
+		n = 0
+	}
+	l.applied += n
 	l.most = max(l.most, l.applied)
 	l.mu.Unlock()
 	defer func() {
 		l.mu.Lock()
-		l.applied--
+		l.applied -= n
 		l.mu.Unlock()
 	}()
 	if l.Become != nil {
@@ -171,8 +176,13 @@ func (l *Lab) call(name string) error {
 // LoadRun changes nothing but what is loaded, and is not remembered.
 func (l *Lab) LoadRun(context.Context, string) error { return l.Fail["load"] }
 
-// StartRun remembers that it was called.
-func (l *Lab) StartRun(context.Context) error { return l.call("start") }
+// StartRun remembers that it was called, and with which policy when it is not Safe.
+func (l *Lab) StartRun(_ context.Context, policy ocs.Policy) error {
+	if policy == ocs.Safe || policy == "" {
+		return l.call("start")
+	}
+	return l.call("start " + string(policy))
+}
 
 // Resume remembers that it was called.
 func (l *Lab) Resume(_ context.Context, id string) error { return l.call("resume " + id) }

@@ -335,6 +335,51 @@ func Large(n, nics int) *live.State {
 	return s
 }
 
+// Next returns a state that follows s, as a lab where much happens has it 20 times a
+// second: all powers were read anew, all NICs have changed, 100 carriers have gone or come,
+// and there are as many more lines in the log. Both share what has not changed.
+func Next(s *live.State, i int) *live.State {
+	n := *s
+	n.Version, n.At = s.Version+1, s.At.Add(50*time.Millisecond)
+	n.Switches = nil
+	for _, sw := range s.Switches {
+		x := *sw
+		x.PowerAt = n.At
+		x.Power = make(map[ocs.Port]ocs.DBm, len(sw.Power))
+		for p, v := range sw.Power {
+			x.Power[p] = v + ocs.DBm(i%3-1)/100
+		}
+		n.Switches = append(n.Switches, &x)
+	}
+	n.NICs = nil
+	for k, nic := range s.NICs {
+		x := *nic
+		x.Carrier = []live.Carrier{live.CarrierUp, live.CarrierDown}[(i+k)%2]
+		x.SinceAt, x.Flaps = n.At, x.Flaps+1
+		x.RxTrail = append(append([]live.Sample{}, nic.RxTrail[min(1, len(nic.RxTrail)):]...), live.Sample{At: n.At, Power: x.RxPower})
+		n.NICs = append(n.NICs, &x)
+	}
+	if len(s.Moves) > 0 && len(s.NICs) > 0 {
+		m := *s.Moves[0]
+		m.Marks = append([]timeline.Mark{}, m.Marks...)
+		for k := range 100 {
+			nic := s.NICs[k%len(s.NICs)].Name
+			m.Marks = append(m.Marks, mark(m.Number, []timeline.Stage{timeline.CarrierDown, timeline.CarrierUp}[k%2], nic, int64(1300+k)*ms, int64(1300+k)*ms+100_000, "counters"))
+		}
+		n.Moves = append([]*live.Move{&m}, s.Moves[1:]...)
+		if len(m.Marks) > 4000 { // a reconfiguration has an end
+			m.Marks = m.Marks[:200]
+		}
+	}
+	n.Log = append([]*live.Entry{}, s.Log[min(100, len(s.Log)):]...)
+	for k := range min(100, len(s.Log)) {
+		e := *s.Log[k]
+		e.N, e.At = s.Log[len(s.Log)-1].N+uint64(k)+1, n.At
+		n.Log = append(n.Log, &e)
+	}
+	return &n
+}
+
 func gcd(a, b int) int {
 	for b != 0 {
 		a, b = b, a%b

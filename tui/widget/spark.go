@@ -52,13 +52,13 @@ var sparks = [...]rune{'▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'}
 const Dark = '×'
 
 // Spark draws the last slots in one line, each a column, the newest at the right: the
-// middle of what was read as a block between lo and hi, Dark where something was dark, and
-// nothing where nothing was read. What is beyond lo and hi is shown at the nearer of them.
+// middle of what was read as a block between lo and hi, Dark where something was dark, which is
+// bad in the role Light only, and nothing where nothing was read. What is beyond lo and hi is shown at the nearer of them.
 func Spark(a canvas.Area, slots []Slot, lo, hi float64, s canvas.Style) {
 	n := min(a.W, len(slots))
 	slots = slots[len(slots)-n:]
 	dark := s
-	if s.Role != canvas.Stale {
+	if s.Role == canvas.Light {
 		dark.Role = canvas.Bad
 	}
 	for i, slot := range slots {

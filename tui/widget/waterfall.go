@@ -358,7 +358,7 @@ func pick(first bool, a, b rune) rune {
 type Waterfall struct {
 	Axis   TimeAxis
 	Corner string   // says what the axis is, above the names
-	Heads  []string // above the cells; those at the end are left out first
+	Heads  []string // above the cells; those at the end are left out first, and those without any text
 	Rows   int
 	Row    func(i int) Bar
 	// Top is the first row that is shown, Cursor the row that has the cursor, -1 for none.
@@ -390,10 +390,7 @@ func (f Waterfall) Draw(a canvas.Area) {
 	shown := min(a.H-head, max(0, f.Rows-f.Top))
 	rows := make([]Bar, max(0, shown))
 	names := canvas.Width(f.Corner)
-	widths := make([]int, len(f.Heads))
-	for i, h := range f.Heads {
-		widths[i] = canvas.Width(h)
-	}
+	widths := make([]int, len(f.Heads)) // 0: no row has any text
 	for i := range rows {
 		rows[i] = f.Row(f.Top + i)
 		names = max(names, canvas.Width(rows[i].Name))
@@ -403,6 +400,11 @@ func (f Waterfall) Draw(a canvas.Area) {
 			}
 		}
 	}
+	for k, h := range f.Heads {
+		if widths[k] > 0 {
+			widths[k] = max(widths[k], canvas.Width(h))
+		}
+	}
 	names = min(names, max(8, (a.W-leastBar)/2))
 	bar := a.W - 2 - names - 1
 	if f.Rows > len(rows) {
@@ -410,6 +412,10 @@ func (f Waterfall) Draw(a canvas.Area) {
 	}
 	kept := 0
 	for k, w := range widths {
+		if w == 0 {
+			kept = k + 1
+			continue
+		}
 		if bar-w-2 < leastBar && k > 0 || bar-w-2 < leastBar/3 {
 			break
 		}
@@ -423,6 +429,9 @@ func (f Waterfall) Draw(a canvas.Area) {
 		a.Fit(2, 0, names, f.Corner, canvas.S(canvas.Dim))
 		right := x + bar
 		for k := range kept {
+			if widths[k] == 0 {
+				continue
+			}
 			a.Sub(0, 0, right+2+widths[k], 1).TextRight(right+2+widths[k], 0, f.Heads[k], canvas.S(canvas.Title))
 			right += 2 + widths[k]
 		}
@@ -436,6 +445,9 @@ func (f Waterfall) Draw(a canvas.Area) {
 		b.Draw(line.Sub(x, 0, bar, 1), f.Axis)
 		right := x + bar
 		for k := range kept {
+			if widths[k] == 0 {
+				continue
+			}
 			if k < len(b.Cells) {
 				v := b.Cells[k]
 				line.TextRight(right+2+widths[k], 0, v.Text, v.Style)

@@ -253,3 +253,24 @@ func TestAge(t *testing.T) {
 		}
 	}
 }
+
+// A column in which no row has anything leaves its room to the bars.
+func TestWaterfall_EmptyColumn(t *testing.T) {
+	draw := func(away string) string {
+		c := canvas.New(80, 4)
+		Waterfall{
+			Axis: TimeAxis{To: 100 * ms}, Corner: "since", Heads: []string{"back at", "away for", "usually"}, Rows: 1, Cursor: -1,
+			Row: func(int) Bar {
+				return Bar{Name: "a", Cells: []Value{V("9 ms", canvas.Text), V(away, canvas.Text), V("8 ms", canvas.Dim)}, HasLead: true, Open: true, Until: 100 * ms}
+			},
+		}.Draw(c.Area())
+		return c.String()
+	}
+	with, without := draw("7 ms"), draw("")
+	if !strings.Contains(with, "away for") || strings.Contains(without, "away for") || !strings.Contains(without, "usually") || !strings.Contains(without, "8 ms") {
+		t.Errorf("with:\n%s\nwithout:\n%s", with, without)
+	}
+	if a, b := strings.Count(with, "━"), strings.Count(without, "━"); b != a+len("away for")+2 {
+		t.Errorf("bars of %d and %d columns", a, b)
+	}
+}

@@ -112,14 +112,14 @@ func orNone(text string, role canvas.Role) widget.Value {
 
 func nicCell(n *live.NIC, _ screen.Env) widget.Value { return widget.V(n.Name, canvas.Text) }
 
-func carrierCell(n *live.NIC, _ screen.Env) widget.Value {
+func carrierCell(n *live.NIC, e screen.Env) widget.Value {
 	switch {
 	case !n.Watched:
 		return widget.V("? not watched", canvas.Stale)
 	case n.Carrier == live.CarrierUp:
 		return widget.V("● up", canvas.Good)
 	case n.Carrier == live.CarrierDown:
-		return widget.V("○ down", canvas.Bad)
+		return widget.V("○ down", missed(n, e))
 	}
 	return widget.V("? unknown", canvas.Stale)
 }
@@ -131,14 +131,27 @@ func sinceCell(n *live.NIC, e screen.Env) widget.Value {
 	return widget.V(widget.Age(e.Now.Sub(n.SinceAt)), canvas.Text)
 }
 
-func stateCell(n *live.NIC, _ screen.Env) widget.Value {
+func stateCell(n *live.NIC, e screen.Env) widget.Value {
 	switch n.State {
 	case "up":
 		return widget.V("up", canvas.Good)
 	case "down":
-		return widget.V("down", canvas.Bad)
+		return widget.V("down", missed(n, e))
 	}
 	return orNone(n.State, canvas.Busy)
+}
+
+// missed is the role of a link that is down and of a power that is none: Bad if the NIC should
+// get light, since its port is connected, and Dim if nothing is to be expected of it.
+func missed(n *live.NIC, e screen.Env) canvas.Role {
+	if n.Hears == "" {
+		if sw := e.State.Switch(n.Rx.Switch); sw != nil {
+			if _, connected := sw.Map.IngressOf(n.Rx.Port); !connected && !sw.MapStale(e.Now) {
+				return canvas.Dim
+			}
+		}
+	}
+	return canvas.Bad
 }
 
 // dark reports whether a power is no light.
@@ -148,7 +161,7 @@ func powerCell(n *live.NIC, e screen.Env) widget.Value {
 	if n.RxAt.IsZero() {
 		return none()
 	}
-	v := widget.V("dark", canvas.Bad)
+	v := widget.V("dark", missed(n, e))
 	if !dark(n.RxPower) {
 		v = widget.V(n.RxPower.String(), canvas.Light)
 	}

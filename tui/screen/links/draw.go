@@ -110,8 +110,11 @@ func spark(a canvas.Area, n *live.NIC, e screen.Env) {
 	fill(slots, n, e)
 	lo, hi, _ := widget.Range(slots, leastRange)
 	role := canvas.Light
-	if powerStale(n, e) {
+	switch {
+	case powerStale(n, e):
 		role = canvas.Stale
+	case dark(n.RxPower) && missed(n, e) == canvas.Dim:
+		role = canvas.Dim
 	}
 	widget.Spark(a, slots, lo, hi, canvas.S(role))
 }

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ocslab/ocslab/experiment"
+	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/tui/canvas"
 	"github.com/ocslab/ocslab/tui/filter"
 	"github.com/ocslab/ocslab/tui/keymap"
@@ -367,4 +368,47 @@ func BenchmarkFrameLinks(b *testing.B) {
 			}
 		})
 	}
+}
+
+// A NIC that nothing is connected to is expected to be dark: only where light should be is it bad.
+func TestMissed(t *testing.T) {
+	st := tuitest.Testbed()
+	x := *st.NICs[0]
+	x.RxPower, x.RxAt, x.Carrier = -60, tuitest.Now, live.CarrierDown
+	sw := *st.Switch(x.Rx.Switch)
+	for i := range st.Switches {
+		if st.Switches[i].Name == sw.Name {
+			st.Switches[i] = &sw
+		}
+	}
+	for name, tc := range map[string]struct {
+		hears   string
+		circuit ocs.Map
+		old     bool
+		want    canvas.Role
+	}{
+		"connected to a NIC":      {hears: "gpu2/ens1f0", want: canvas.Bad},
+		"connected to who knows":  {circuit: mustMap(t, "9>"+x.Rx.Port.String()), want: canvas.Bad},
+		"not connected":           {want: canvas.Dim},
+		"not connected when read": {old: true, want: canvas.Bad},
+	} {
+		x.Hears, sw.Map, sw.MapAt = tc.hears, tc.circuit, tuitest.Now
+		if tc.old {
+			sw.MapAt = tuitest.Now.Add(-time.Hour)
+		}
+		for what, v := range map[string]widget.Value{"power": powerCell(&x, env(st)), "carrier": carrierCell(&x, env(st))} {
+			if v.Style.Role != tc.want {
+				t.Errorf("%s: %s %q in role %d, want %d", name, what, v.Text, v.Style.Role, tc.want)
+			}
+		}
+	}
+}
+
+func mustMap(t *testing.T, text string) ocs.Map {
+	t.Helper()
+	m, err := ocs.ParseMap(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }

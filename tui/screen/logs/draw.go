@@ -99,6 +99,7 @@ type grid struct {
 	dir   int // where the direction is
 	words bool
 	text  int // where the text is
+	raw   int // where the message as it was sent is, unless the text is longer; 0: behind the text
 	w     int
 }
 
@@ -119,6 +120,15 @@ func columns(w int, v view) grid {
 	g.text = g.dir + arrowWidth + 1
 	if g.words {
 		g.text = g.dir + wordWidth + 1
+		for _, x := range v.list[v.top:v.end] {
+			n := canvas.Width(x.Text)
+			if x.Bad && x.Kind != live.Event {
+				n += len("bad: ")
+			}
+			if x.Raw != "" && n <= (w-g.text)/2 {
+				g.raw = max(g.raw, g.text+n+2)
+			}
+		}
 	}
 	return g
 }
@@ -129,6 +139,9 @@ func (g grid) head(a canvas.Area) {
 	a.Fit(2, 0, timeWidth, "time", title)
 	a.Fit(g.at, 0, g.name, "switch", title)
 	a.Fit(g.text, 0, a.W-g.text, "what was said and done", title)
+	if what := "as it was sent"; g.raw >= g.text+len("what was said and done")+2 && g.raw+2+len(what) <= a.W {
+		a.Text(g.raw+2, 0, what, title)
+	}
 }
 
 // line draws a line of the log.
@@ -167,6 +180,7 @@ func (g grid) line(a canvas.Area, x *live.Entry, e screen.Env) {
 	case done:
 		a.Fit(end, 0, right-end, "$ "+x.CLI, faint)
 	case x.Raw != "" && right-end >= rawFrom:
+		end = max(end, g.raw)
 		a.Fit(end, 0, right-end, "│ "+decode.Visible(canvas.Cut(trimmed(x.Raw), right-end+1)), faint)
 	}
 }

@@ -299,3 +299,24 @@ func BenchmarkFilterLog(b *testing.B) {
 		s.Draw(c.Area(), env(st, fmt.Sprintf("rail2 connect %d", i%10)))
 	}
 }
+
+// Messages stand below each other, in a column of their own where there is room for its name.
+func TestRaw_Aligned(t *testing.T) {
+	text := draw(at(160, 12), env(many(1, 10), ""), 160, 12)
+	lines := strings.Split(text, "\n")
+	want := strings.Index(lines[0], "as it was sent")
+	if want < 0 {
+		t.Fatalf("no heading in\n%s", text)
+	}
+	n := 0
+	for _, l := range lines[1:] {
+		if before, _, ok := strings.Cut(l, "│ "); ok {
+			if n++; canvas.Width(before)+2 != want {
+				t.Errorf("a message at %d, want %d: %q", canvas.Width(before)+2, want, l)
+			}
+		}
+	}
+	if n < 4 {
+		t.Errorf("%d messages in\n%s", n, text)
+	}
+}

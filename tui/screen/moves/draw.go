@@ -162,6 +162,9 @@ func result(a *account) (string, canvas.Role) {
 	case len(m.Expected) == 0:
 		return "- as seen", canvas.Text
 	}
+	if kindOf(m) == removes {
+		return "✓ done", canvas.Good
+	}
 	return "✓ all back", canvas.Good
 }
 

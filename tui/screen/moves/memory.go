@@ -1,6 +1,8 @@
 package moves
 
 import (
+	"slices"
+
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/timeline"
 	"github.com/ocslab/ocslab/tui/live"
@@ -79,16 +81,54 @@ func (k *memory) usually(m *live.Move, s *live.State, what, before key) (usual, 
 	id := step{key: what, before: before}
 	u, ok := k.usual[id]
 	if !ok {
-		u = k.median(moves, s, what, before)
+		u = k.median(m, moves, s, what, before)
 		k.usual[id] = u
 	}
 	return u, u.n > 0
 }
 
-func (k *memory) median(moves []*live.Move, s *live.State, what, before key) usual {
+// kind is what can be compared: a reconfiguration that connects with one that connects, and one
+// that only takes light away with such a one.
+type kind uint8
+
+const (
+	anyKind kind = iota // not known
+	connects
+	removes
+)
+
+func kindOf(m *live.Move) kind {
+	found := anyKind
+	for _, r := range m.Reports {
+		switch {
+		case r.Change.Add.Len() > 0:
+			return connects
+		case r.Change.Remove.Len() > 0:
+			found = removes
+		}
+	}
+	if found != anyKind {
+		return found
+	}
+	for _, x := range m.Expected {
+		if slices.Contains(returns, x.Stage) && x.Stage != timeline.Ack {
+			return connects
+		}
+	}
+	return anyKind
+}
+
+// alike reports whether what one reconfiguration took says what the other usually takes.
+func alike(a, b *live.Move) bool {
+	x, y := kindOf(a), kindOf(b)
+	return x == y || x == anyKind || y == anyKind
+}
+
+// median is what a step took in those of moves that are like another.
+func (k *memory) median(like *live.Move, moves []*live.Move, s *live.State, what, before key) usual {
 	took := make([]timeline.Interval, 0, len(moves))
 	for _, m := range moves {
-		if m.Running || m.Err != nil {
+		if m.Running || m.Err != nil || !alike(like, m) {
 			continue
 		}
 		a := k.account(m, s)

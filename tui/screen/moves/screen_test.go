@@ -524,3 +524,43 @@ func sixStages() *live.State {
 	st.Moves[0] = &m
 	return st
 }
+
+// What a removal takes says nothing about what connecting usually takes, and nothing comes back
+// after it.
+func TestUsually_Alike(t *testing.T) {
+	c := func(change ocs.Change) map[string]ocs.Report {
+		return map[string]ocs.Report{"rail0": {Change: change, ReadBack: true}}
+	}
+	one, err := ocs.ParseMap("1>34")
+	if err != nil {
+		t.Fatal(err)
+	}
+	move := func(n int, ack time.Duration, change ocs.Change) *live.Move {
+		ns := int64(ack)
+		return &live.Move{
+			Number: n, Reports: c(change), Expected: []timeline.Expectation{{Stage: timeline.Ack, Subject: "rail0"}},
+			Marks: []timeline.Mark{
+				{Stage: timeline.Command, Subject: "rail0", Interval: timeline.Between(0, 0)},
+				{Stage: timeline.Ack, Subject: "rail0", Interval: timeline.Between(ns, ns)},
+			},
+		}
+	}
+	add, remove := ocs.Change{Add: one}, ocs.Change{Remove: one}
+	st := &live.State{Moves: []*live.Move{
+		move(4, 2*time.Millisecond, remove), move(3, 205*time.Millisecond, add),
+		move(2, 2*time.Millisecond, remove), move(1, 201*time.Millisecond, add),
+	}}
+	k := newMemory()
+	for i, want := range []int64{2e6, 201e6} {
+		u, ok := k.usually(st.Moves[i], st, key{timeline.Ack, "rail0"}, key{})
+		if !ok || u.n != 1 || u.at.Mid() != want {
+			t.Errorf("#%d: usually %v of %d, want %d ns of 1", st.Moves[i].Number, u.at, u.n, want)
+		}
+	}
+	if got, _ := result(k.account(st.Moves[0], st)); got != "✓ done" {
+		t.Errorf("a removal: %q", got)
+	}
+	if got, _ := result(k.account(st.Moves[1], st)); got != "✓ all back" {
+		t.Errorf("connecting: %q", got)
+	}
+}

@@ -321,7 +321,9 @@ func (v *view) powerWords(p ocs.Port) string {
 	case text == "":
 		return "no power known"
 	case text == "none":
-		text = "no light"
+		text = "dark"
+	case v.sw.Power[p] < ocs.NoLight:
+		text = "dark (" + text + " dBm)"
 	default:
 		text += " dBm"
 	}

@@ -26,6 +26,8 @@ var dots = [...]int{16, 12, 8, 6, 4, 3, 2, 1}
 const (
 	detailMin = 5 // of a pair at zoomDetail: a sign, another, and "12.3"
 	detailMax = 10
+	wideCell  = 2  // of a pair at zoomCells where there is room: as wide as a line is high, about
+	paneWide  = 40 // of a pane for which pairs have no need to be narrow
 	namesMax  = 14 // of what is at a port, beside its row
 	paneMin   = 30 // of the pane at the right
 	paneMax   = 58
@@ -137,6 +139,10 @@ func (l layout) at(v *view, z zoom, body rect) layout {
 	case l.level < zoomCells:
 		l.perX, l.perY = 2*dots[l.level], 4*dots[l.level]
 		names = 0
+	default:
+		if l.digits+2+names+1+wideCell*v.outs.n+1+paneWide <= body.w {
+			l.cw = wideCell
+		}
 	}
 	if body.h < 8 {
 		l.ruler = 1

@@ -122,7 +122,7 @@ func (v *view) columnHeads(f canvas.Area, l layout, cols int) {
 	from, to := v.cursorNumber(f, l)
 	for x := 0; x*l.perX < cols; x++ {
 		i := l.left + x*l.perX
-		at := l.head + x
+		at := l.head + x*l.cw
 		tick := i%step == 0
 		if tick {
 			number := v.outs.at(i).String()
@@ -216,7 +216,8 @@ func (v *view) pairs(g canvas.Area, l layout, rows, cols int) {
 	}
 }
 
-// background draws a pair that is no circuit.
+// background draws a pair that is no circuit: of the lines of the cursor, or of the grid, which
+// has one at every eighth port.
 func (v *view) background(g canvas.Area, l layout, x, y, row, col int, reached bool) {
 	at := x * l.cw
 	switch {
@@ -233,8 +234,17 @@ func (v *view) background(g canvas.Area, l layout, x, y, row, col int, reached b
 		for i := range l.cw {
 			g.Set(at+i, y, '░', canvas.S(canvas.Frame))
 		}
-	case (l.left+x)%8 == 0 || (l.top+y)%8 == 0:
-		g.Set(at, y, '·', canvas.S(canvas.Dim))
+	case (l.left+x)%8 == 0 && (l.top+y)%8 == 0:
+		g.Set(at, y, '┼', canvas.S(canvas.Frame))
+		for i := 1; i < l.cw; i++ {
+			g.Set(at+i, y, '┄', canvas.S(canvas.Frame))
+		}
+	case (l.left+x)%8 == 0:
+		g.Set(at, y, '┊', canvas.S(canvas.Frame))
+	case (l.top+y)%8 == 0:
+		for i := range l.cw {
+			g.Set(at+i, y, '┄', canvas.S(canvas.Frame))
+		}
 	default:
 		g.Set(at, y, '·', canvas.S(canvas.Frame))
 	}

@@ -682,3 +682,36 @@ func BenchmarkFramePatch(b *testing.B) {
 	run("fit-filtered", e)
 	run("list-filtered", e, keymap.View)
 }
+
+// Where there is room, a pair is about as wide as a line is high; every eighth port has a line of
+// the grid; and a click hits what is under it.
+func TestMatrix_Wide(t *testing.T) {
+	e := screen.Env{State: tuitest.Testbed(), Now: tuitest.Now}
+	for _, tc := range []struct{ w, per int }{{130, 2}, {80, 1}} {
+		s := sized(tc.w, 40, e, "rail0/1>33")
+		text := drawn(s, e, tc.w, 40)
+		ruler := strings.Split(text, "\n")[1]
+		first, next := strings.Index(ruler, "33"), strings.Index(ruler, "41")
+		if first < 0 || next-first != 8*tc.per {
+			t.Errorf("%d columns: ports of a column %d apart, want %d: %q", tc.w, (next-first)/8, tc.per, ruler)
+		}
+		if !strings.Contains(text, "┊") || !strings.Contains(text, "┄") {
+			t.Errorf("%d columns: no grid in\n%s", tc.w, text)
+		}
+	}
+}
+
+// A power below what any receiver can use is called dark, as on the other screens, with what was
+// measured.
+func TestPane_Dark(t *testing.T) {
+	st := tuitest.Testbed()
+	sw := *st.Switch("rail0")
+	sw.Power = maps.Clone(sw.Power)
+	sw.Power[1], sw.Power[33] = -59.99, -2.5
+	st.Switches[0] = &sw
+	e := screen.Env{State: st, Now: tuitest.Now}
+	text := drawn(sized(130, 40, e, "rail0/1>33"), e, 130, 40)
+	if !strings.Contains(text, "dark (-59.99") || !strings.Contains(text, "-2.50 dBm") || strings.Contains(text, "dark (-2.50") {
+		t.Errorf("got\n%s", text)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/tui/live"
 	"github.com/ocslab/ocslab/tui/screen"
+	"github.com/ocslab/ocslab/tui/widget"
 )
 
 // recent is how long a change of others is marked in the field, and told how long above it.
@@ -332,19 +333,7 @@ func itoa(n int) string { return strconv.Itoa(n) }
 
 func count(n int, what string) string { return natural.Count(n, what) }
 
-// age writes how long ago something was in one unit, as exact as anybody cares: "12 s",
-// "3 min", "2 h", "5 d".
-func age(d time.Duration) string {
-	switch d = max(d, 0); {
-	case d < 100*time.Second:
-		return itoa(int(d/time.Second)) + " s"
-	case d < 100*time.Minute:
-		return itoa(int(d/time.Minute)) + " min"
-	case d < 48*time.Hour:
-		return itoa(int(d/time.Hour)) + " h"
-	}
-	return itoa(int(d/(24*time.Hour))) + " d"
-}
+func age(d time.Duration) string { return widget.Age(d) }
 
 // decimals writes a power or a loss without its unit.
 func decimals(x float64, n int) string { return strconv.FormatFloat(x, 'f', n, 64) }

@@ -2,12 +2,14 @@ package runscreen
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/ocslab/ocslab/experiment/figures"
 	"github.com/ocslab/ocslab/experiment/plan"
 	"github.com/ocslab/ocslab/experiment/runner"
+	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/tui/canvas"
 	"github.com/ocslab/ocslab/tui/keymap"
 	"github.com/ocslab/ocslab/tui/live"
@@ -163,7 +165,7 @@ func (s *Screen) open(e screen.Env) []screen.Request {
 // plan has an experiment planned, and shows that.
 func (s *Screen) plan(e screen.Env, path string) screen.Call {
 	s.what, s.step, s.row, s.rowTop, s.large = loaded, 0, 0, 0, false
-	return screen.Call{Doing: "planning " + path, CLI: e.State.Command("run", path, "--plan"), Do: func(ctx context.Context, l live.Lab) error {
+	return screen.Call{Doing: "planning " + path, CLI: e.State.Command(command(path, "--plan")...), Do: func(ctx context.Context, l live.Lab) error {
 		return l.LoadRun(ctx, path)
 	}}
 }
@@ -191,6 +193,14 @@ func isPreset(path string) bool {
 	return err == nil
 }
 
+// command are the arguments of ocslab that run an experiment.
+func command(path string, flags ...string) []string {
+	if isPreset(path) {
+		return append([]string{"figure", path}, flags...)
+	}
+	return append([]string{"run", path}, flags...)
+}
+
 // begin asks whether to run what is loaded, or to go on with what was stopped.
 func (s *Screen) begin(w what, r *live.Run, e screen.Env) []screen.Request {
 	if under(e.State.Run) {
@@ -216,7 +226,7 @@ func (s *Screen) begin(w what, r *live.Run, e screen.Env) []screen.Request {
 			return say("there is nothing left to do of this run: o opens its experiment, to run it anew")
 		}
 		return []screen.Request{screen.Ask{
-			Title: "go on with " + id + "?", Choices: []screen.Choice{no, {Value: "yes", About: "the points that are left, with the lab as it was stored with the run"}},
+			Title: warned(e, "go on with "+id+"?"), Choices: []screen.Choice{no, {Value: "yes", About: "the points that are left, with the lab as it was stored with the run"}},
 			Then: func(answer string) []screen.Request {
 				if answer != "yes" {
 					return nil
@@ -226,18 +236,32 @@ func (s *Screen) begin(w what, r *live.Run, e screen.Env) []screen.Request {
 		}}
 	}
 	choices := []screen.Choice{no, {Value: "yes", About: s.price(r)}}
+	if err := s.refusedOf(r); err != nil {
+		choices = append(choices, screen.Choice{Value: "update", About: "also move the circuits of others that are in the way: " + err.Error()})
+	}
 	if left {
 		choices = append(choices, screen.Choice{Value: "resume", About: "only the points that are left of " + id})
 	}
-	return []screen.Request{screen.Ask{Title: "run " + name(r) + " now?", Choices: choices, Then: func(answer string) []screen.Request {
+	return []screen.Request{screen.Ask{Title: warned(e, "run "+name(r)+" now?"), Choices: choices, Then: func(answer string) []screen.Request {
 		switch answer {
 		case "yes":
-			return []screen.Request{s.start(e, r)}
+			return []screen.Request{s.start(e, r, ocs.Safe)}
+		case "update":
+			return []screen.Request{s.start(e, r, ocs.Update)}
 		case "resume":
 			return []screen.Request{s.resume(id)}
 		}
 		return nil
 	}}}
+}
+
+// warned is a question with what speaks against it: a run gives light to what a panic has
+// darkened.
+func warned(e screen.Env, question string) string {
+	if p := e.State.Panic; p != nil {
+		return "a panic is in force (" + p.Reason + "): " + question
+	}
+	return question
 }
 
 // price says what it takes to run an experiment.
@@ -260,10 +284,25 @@ func name(r *live.Run) string {
 	return r.Path
 }
 
-func (s *Screen) start(e screen.Env, r *live.Run) screen.Call {
+// start begins a run. One that is refused as circuits of others are in the way is remembered,
+// so that the next question offers to move them.
+func (s *Screen) start(e screen.Env, r *live.Run, policy ocs.Policy) screen.Call {
 	s.what, s.row, s.rowTop = loaded, 0, 0
-	return screen.Call{Doing: "beginning " + name(r), CLI: e.State.Command("run", r.Path), Mutates: true, Do: func(ctx context.Context, l live.Lab) error {
-		return l.StartRun(ctx)
+	args := command(r.Path)
+	if policy != ocs.Safe {
+		args = append(args, "--mode", string(policy))
+	}
+	refused := s.refused
+	return screen.Call{Doing: "beginning " + name(r), CLI: e.State.Command(args...), Mutates: true, Do: func(ctx context.Context, l live.Lab) error {
+		err := l.StartRun(ctx, policy)
+		switch {
+		case policy == ocs.Safe && errors.Is(err, ocs.ErrConflict):
+			refused.Store(&refusal{r.Plan, err})
+			return fmt.Errorf("%w; r offers to move it", err)
+		case err == nil:
+			refused.Store(nil)
+		}
+		return err
 	}}
 }
 

@@ -72,9 +72,9 @@ func (s *Screen) drawList(a canvas.Area, e screen.Env) {
 	}
 	widget.Table{
 		Columns: []widget.Column{
-			{Name: "Run", Width: 16, Keep: 9, Grow: true}, {Name: "State", Width: 7, Keep: 8}, {Name: "Begun", Width: 11, Keep: 6},
-			{Name: "Points", Width: 5, Keep: 5, Right: true}, {Name: "Limits", Width: 6, Keep: 7},
-			{Name: "Name", Max: 30, Keep: 2}, {Name: "Lab", Max: 30, Keep: 1},
+			{Name: "run", Width: 16, Keep: 9, Grow: true}, {Name: "state", Width: 7, Keep: 8}, {Name: "begun", Width: 11, Keep: 6},
+			{Name: "points", Width: 5, Keep: 5, Right: true}, {Name: "limits", Width: 6, Keep: 7},
+			{Name: "name", Max: 30, Keep: 2}, {Name: "lab", Max: 30, Keep: 1},
 		},
 		Rows: len(lines), Top: s.runTop, Cursor: s.run, SortedBy: -1, Empty: empty,
 		Zone: func(i int) any { return runZone(i) },
@@ -174,6 +174,9 @@ func (s *Screen) planHead(r *live.Run, m *memo) [][]text {
 	if r.Plan == nil {
 		return lines
 	}
+	if err := s.refusedOf(r); err != nil {
+		lines = append(lines, []text{{"refused  ", canvas.Bad, true}, {err.Error() + ". Nothing was sent; r offers to move it.", canvas.Bad, false}})
+	}
 	row("runs", m.size)
 	row("takes", plan.About(r.Total)+", without hooks")
 	for i, t := range r.Moves {
@@ -195,7 +198,7 @@ func (s *Screen) planHead(r *live.Run, m *memo) [][]text {
 		}
 		row("limits", cmp.Or(strings.Join(limits, "; "), "none"))
 		if f.Stop != nil {
-			row("stops", fmt.Sprintf("a condition early, when %v is known within %v, after %d repeats", f.Stop.When, f.Stop.Within, max(f.Stop.After, 1)))
+			row("stops", fmt.Sprintf("a condition early, when %v is known within %v, after %d repeats", f.Stop.When, f.Stop.Within, cmp.Or(f.Stop.After, plan.DefaultAfter)))
 		}
 	}
 	for i, c := range r.Plan.Conditions {
@@ -227,8 +230,8 @@ func (s *Screen) drawSteps(a canvas.Area, r *live.Run, m *memo) {
 	}
 	widget.Table{
 		Columns: []widget.Column{
-			{Name: "At", Keep: 5, Right: true}, {Name: "Point", Keep: 4, Right: true}, {Name: "Cond.", Keep: 3},
-			{Name: "Step", Keep: 7}, {Name: "What", Width: 20, Max: max(20, a.W-36), Keep: 9, Grow: true},
+			{Name: "at", Keep: 5, Right: true}, {Name: "point", Keep: 4, Right: true}, {Name: "cond.", Keep: 3},
+			{Name: "step", Keep: 7}, {Name: "what", Width: 20, Max: max(20, a.W-36), Keep: 9, Grow: true},
 		},
 		Rows: len(m.steps), Top: widget.Scroll(s.step, s.step, len(m.steps), a.H), Cursor: s.step, SortedBy: -1, Empty: empty,
 		Zone: func(i int) any { return stepZone(i) },
@@ -273,9 +276,7 @@ type room struct {
 // layout divides an area among the parts of a run with n rows of stages.
 func (s *Screen) layout(a canvas.Area, r *live.Run, n int) room {
 	l := room{head: 4}
-	if r.Err != nil {
-		l.head++
-	}
+	l.head += len(errLines(r, a))
 	if len(r.Limits) > 0 {
 		l.limits = min(len(r.Limits), max(1, a.H/8))
 	}
@@ -287,7 +288,7 @@ func (s *Screen) layout(a canvas.Area, r *live.Run, n int) room {
 		l.side = min(a.W*55/100, 84)
 		l.table = left
 	default:
-		l.table = min(n+1, max(left*2/5, 4), left)
+		l.table = min(max(n+1, 4), max(left*2/5, 4), left) // without rows it says why
 	}
 	return l
 }
@@ -353,13 +354,26 @@ func (s *Screen) drawHead(a canvas.Area, r *live.Run, e screen.Env) {
 		}
 		draw(a, 3, text{r.Setup, srole, false})
 	}
-	if r.Err != nil && a.H > 4 {
-		erole := canvas.Warn
-		if stateRole(r.State) == canvas.Bad {
-			erole = canvas.Bad
-		}
-		draw(a, 4, text{r.Err.Error(), erole, false})
+	erole := canvas.Warn
+	if stateRole(r.State) == canvas.Bad {
+		erole = canvas.Bad
 	}
+	for i, l := range errLines(r, a) {
+		draw(a, 4+i, text{l, erole, false})
+	}
+}
+
+// mostErrLines is how many lines an error may have that ended a run: it says what is left to be
+// done, which is not to be cut off.
+const mostErrLines = 5
+
+// errLines are the lines of what ended a run.
+func errLines(r *live.Run, a canvas.Area) []string {
+	if r.Err == nil {
+		return nil
+	}
+	lines := canvas.Wrap(r.Err.Error(), max(20, a.W-2))
+	return lines[:min(len(lines), mostErrLines)]
 }
 
 // timeLeft is about how long the rest takes, as of now.
@@ -433,14 +447,21 @@ func (s *Screen) drawStages(a canvas.Area, r *live.Run, rows []live.StageStat, c
 	if a.H == 0 {
 		return
 	}
+	empty := "Nothing is measured yet: the first point is not finished."
+	switch {
+	case len(r.Stages) > 0:
+		empty = "No stage passes the filter."
+	case r.Ended:
+		empty = "Nothing was measured: no point was finished."
+	}
 	widget.Table{
 		Columns: []widget.Column{
-			{Name: "", Width: 1, Keep: 10}, {Name: "Stage", Keep: 9}, {Name: "n", Keep: 6, Right: true}, {Name: "Median", Keep: 8, Right: true},
-			{Name: "95 % bounds", Keep: 4, Right: true}, {Name: "p95", Keep: 5, Right: true}, {Name: "Missing", Keep: 7, Right: true},
-			{Name: "Condition", Keep: 3, Max: 40, Grow: true},
+			{Name: "", Width: 1, Keep: 10}, {Name: "stage", Keep: 9}, {Name: "n", Keep: 6, Right: true}, {Name: "median", Keep: 8, Right: true},
+			{Name: "95 % bounds", Keep: 4, Right: true}, {Name: "p95", Keep: 5, Right: true}, {Name: "missing", Keep: 7, Right: true},
+			{Name: "condition", Keep: 3, Max: 40, Grow: true},
 		},
 		Rows: len(rows), Top: widget.Scroll(s.rowTop, cursor, len(rows), a.H), Cursor: cursor, SortedBy: -1,
-		Empty: "Nothing is measured yet: the first point is not finished.",
+		Empty: empty,
 		Zone:  func(i int) any { return stageZone(i) },
 		Row: func(i int) []widget.Value {
 			x := rows[i]

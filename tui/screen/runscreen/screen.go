@@ -51,6 +51,23 @@ type Screen struct {
 	id   string                  // of the run that is shown, or being loaded
 	got  *atomic.Pointer[answer] // what came of loading it, from another goroutine
 	memo *memo
+
+	refused *atomic.Pointer[refusal] // the last run that could not begin for others' circuits
+}
+
+// refusal is why a run did not begin that may under another policy.
+type refusal struct {
+	plan *plan.Plan
+	err  error
+}
+
+// refusedOf is why what is planned did not begin when it was last tried; nil if it was not, or
+// for a reason that another policy does not change.
+func (s *Screen) refusedOf(r *live.Run) error {
+	if x := s.refused.Load(); x != nil && x.plan != nil && x.plan == r.Plan {
+		return x.err
+	}
+	return nil
 }
 
 // answer is a run that was loaded, or why it could not be.
@@ -63,7 +80,9 @@ type answer struct {
 var _ screen.Screen = (*Screen)(nil)
 
 // New returns the screen.
-func New() *Screen { return &Screen{got: &atomic.Pointer[answer]{}, memo: &memo{}} }
+func New() *Screen {
+	return &Screen{got: &atomic.Pointer[answer]{}, memo: &memo{}, refused: &atomic.Pointer[refusal]{}}
+}
 
 // Name is the action that shows the screen.
 func (s *Screen) Name() keymap.Action { return keymap.Screen4 }
@@ -159,7 +178,7 @@ func (s *Screen) Copy(e screen.Env) string {
 		}
 	case r == nil:
 	case planned(r):
-		return e.State.Command("run", r.Path)
+		return e.State.Command(command(r.Path)...)
 	default:
 		if rows := stages(r, e.Filter); s.row < len(rows) {
 			return rowText(rows[s.row])

@@ -15,6 +15,7 @@ import (
 	"github.com/ocslab/ocslab/experiment/plan"
 	"github.com/ocslab/ocslab/experiment/runner"
 	"github.com/ocslab/ocslab/experiment/runs"
+	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/timeline"
 	"github.com/ocslab/ocslab/tui/canvas"
 	"github.com/ocslab/ocslab/tui/filter"
@@ -199,7 +200,7 @@ func TestScreen_Kept(t *testing.T) {
 	if text := drawn(s, e); !strings.Contains(text, "23 of 42 points") || !strings.Contains(text, "carrier-up") {
 		t.Errorf("what was kept:\n%s", text)
 	}
-	if !s.Deselect() || !strings.Contains(drawn(s, e), "Begun") {
+	if !s.Deselect() || !strings.Contains(drawn(s, e), "begun") {
 		t.Errorf("back is not the list:\n%s", drawn(s, e))
 	}
 	if s.Deselect() {
@@ -416,5 +417,88 @@ func BenchmarkScreen_Draw(b *testing.B) {
 	for b.Loop() {
 		c.Reset(200, 55)
 		s.Draw(c.Area(), e)
+	}
+}
+
+// Ensure that circuits of others are moved only when that is asked for, which is offered for the
+// very plan that they were in the way of.
+func TestScreen_Update(t *testing.T) {
+	r := loaded(t)
+	e := env(r)
+	lab := tuitest.NewLab(e.State)
+	s := runscreen.New()
+	s.Resize(100, 30)
+	values := func(a screen.Ask) (list []string) {
+		for _, c := range a.Choices {
+			list = append(list, c.Value)
+		}
+		return list
+	}
+	ask := only[screen.Ask](t, s.Do(keymap.Run, e))
+	if got := strings.Join(values(ask), " "); got != "no yes" {
+		t.Errorf("asks for %q before anything was refused", got)
+	}
+	lab.Fail = map[string]error{"start": fmt.Errorf("%w: 1>33 is in none of the configurations", ocs.ErrConflict)}
+	if err := only[screen.Call](t, ask.Then("yes")).Do(context.Background(), lab); !errors.Is(err, ocs.ErrConflict) || !strings.Contains(err.Error(), "r offers") {
+		t.Errorf("refused with %v", err)
+	}
+	if text := picture(s, e, 100, 30); !strings.Contains(text, "refused") || !strings.Contains(text, "in none of the configurations") {
+		t.Errorf("the plan does not say that it was refused:\n%s", text)
+	}
+	ask = only[screen.Ask](t, s.Do(keymap.Run, e))
+	if got := strings.Join(values(ask), " "); got != "no yes update" {
+		t.Errorf("asks for %q after it was refused", got)
+	}
+	call := only[screen.Call](t, ask.Then("update"))
+	if want := "ocslab run experiments/two-speeds.yaml --mode update"; !call.Mutates || call.CLI != want {
+		t.Errorf("mutates %t, CLI %q, want %q", call.Mutates, call.CLI, want)
+	}
+	if err := call.Do(context.Background(), lab); err != nil {
+		t.Fatal(err)
+	}
+	if got := lab.Mutations(); got[len(got)-1] != "start update" {
+		t.Errorf("the lab was called for %q", got)
+	}
+	if ask := only[screen.Ask](t, s.Do(keymap.Run, env(loaded(t)))); len(ask.Choices) != 2 {
+		t.Errorf("asks for %q of another plan", values(ask))
+	}
+}
+
+// picture is what a screen draws.
+func picture(s *runscreen.Screen, e screen.Env, w, h int) string {
+	var c canvas.Canvas
+	c.Reset(w, h)
+	s.Resize(w, h)
+	s.Draw(c.Area(), e)
+	return c.String()
+}
+
+// Ensure that what is said is so: a filter that hides all, a rule without a number, a preset's
+// command, an error that is longer than a line, a panic.
+func TestScreen_Says(t *testing.T) {
+	s := runscreen.New()
+	e := env(running(t))
+	e.Filter = filter.Parse("nothing-like-it")
+	if text := picture(s, e, 100, 30); !strings.Contains(text, "No stage passes the filter.") || strings.Contains(text, "Nothing is measured") {
+		t.Errorf("with a filter that hides all:\n%s", text)
+	}
+	r := loaded(t)
+	r.File.Stop.After = 0
+	if text := picture(s, env(r), 140, 40); !strings.Contains(text, fmt.Sprintf("after %d repeats", plan.DefaultAfter)) {
+		t.Errorf("a rule without a number:\n%s", text)
+	}
+	r.Path = "opus-9c"
+	if got := s.Copy(env(r)); got != "ocslab figure opus-9c" {
+		t.Errorf("the command of a preset is %q", got)
+	}
+	r = stopped(t)
+	r.State, r.Err = runs.Failed, errors.New(strings.Repeat("1>35 is missing; ", 12)+"ocslab runs finish puts the light back")
+	if text := picture(s, env(r), 80, 19); !strings.Contains(text, "back") || !strings.Contains(text, "stage") {
+		t.Errorf("a long error:\n%s", text)
+	}
+	e = env(loaded(t))
+	e.State.Panic = &live.Panic{Reason: "a fibre is open"}
+	if ask := only[screen.Ask](t, s.Do(keymap.Run, e)); !strings.HasPrefix(ask.Title, "a panic is in force (a fibre is open)") {
+		t.Errorf("in a panic it asks %q", ask.Title)
 	}
 }

@@ -1,0 +1,109 @@
+package tui
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/ocslab/ocslab/tui/live"
+	"github.com/ocslab/ocslab/tui/tuitest"
+)
+
+// Ensure a panic does not wait for a change that is being sent, which may hang.
+func TestPanic_WhileSending(t *testing.T) {
+	u := newPages(t, tuitest.Testbed(), Options{})
+	u.lab.Answer = possible
+	u.command("connect rail0 1>36")
+	u.hold = true
+	u.accept()
+	if u.m.sending == nil {
+		t.Fatal("nothing is being sent")
+	}
+	change := u.held
+	u.held, u.hold = nil, false
+	u.keys("!")
+	u.write("smoke")
+	u.keys("enter")
+	if d := u.dialog(); d == nil || d.wish.Verb != live.PanicNow {
+		t.Fatalf("no preview of the panic:\n%s", u.text())
+	}
+	u.hold = true
+	u.accept()
+	u.wants("sending: panic", "and connect rail0 1>36")
+	u.keys("!")
+	u.write("more smoke")
+	u.hold = false
+	u.keys("enter")
+	if u.dialog() != nil {
+		t.Error("a panic was begun while another was being sent")
+	}
+	u.release()
+	u.mutations(`apply panic --reason "smoke"`)
+	if u.m.sending == nil {
+		t.Error("the change counts as sent, since the panic was")
+	}
+	for _, c := range change {
+		u.do(c)
+	}
+	if u.m.isSending() {
+		t.Error("something still counts as being sent")
+	}
+	u.mutations(`apply panic --reason "smoke"`, "apply connect rail0 1>36")
+}
+
+// Ensure the panic key works over whatever is open, and puts a change away that waits to be
+// accepted.
+func TestPanic_OverWindows(t *testing.T) {
+	u := newPages(t, tuitest.Testbed(), Options{})
+	u.lab.Answer = possible
+	u.command("connect rail0 1>36")
+	u.keys("!")
+	if u.dialog() != nil {
+		t.Error("the preview is still open")
+	}
+	u.write("smoke")
+	u.keys("enter")
+	u.accept()
+	u.mutations(`apply panic --reason "smoke"`)
+
+	u.keys("?", "!")
+	u.wants("PANIC, reason:")
+	u.keys("esc", "esc")
+	u.command("connect rail0 1>36")
+	u.m.readOnly = true
+	u.keys("!")
+	if u.dialog() == nil {
+		t.Error("read-only lets the panic key put a preview away")
+	}
+	u.mutations(`apply panic --reason "smoke"`)
+}
+
+// Ensure nobody is told that nothing was sent when a part was.
+func TestApplied_Part(t *testing.T) {
+	u := newPages(t, tuitest.Testbed(), Options{})
+	u.lab.Answer = possible
+	u.lab.Become = func(p live.Preview) live.Outcome {
+		return live.Outcome{Title: p.Title, ID: []int{7}, Err: errors.Join(live.ErrChanged)}
+	}
+	u.command("connect rail0 1>36")
+	u.accept()
+	u.wants("A part was sent")
+	u.wantsNot("nothing was sent")
+}
+
+// Ensure an undo that came too late does not offer to take back another change, which is what
+// undo means by then.
+func TestApplied_UndoChanged(t *testing.T) {
+	for _, key := range []string{"u", "U"} {
+		u := newPages(t, tuitest.Testbed(), Options{})
+		u.lab.Answer = possible
+		u.lab.Become = func(p live.Preview) live.Outcome {
+			return live.Outcome{Title: p.Title, Text: "somebody was faster", Err: live.ErrChanged}
+		}
+		u.keys(key)
+		u.accept()
+		if u.dialog() != nil {
+			t.Errorf("%s: a preview of another change:\n%s", key, u.text())
+		}
+		u.wants("somebody was faster")
+	}
+}
