@@ -27,7 +27,7 @@ const (
 	detailMin = 5 // of a pair at zoomDetail: a sign, another, and "12.3"
 	detailMax = 10
 	wideCell  = 2  // of a pair at zoomCells where there is room: as wide as a line is high, about
-	paneWide  = 40 // of a pane for which pairs have no need to be narrow
+	paneWide  = 36 // of a pane for which pairs have no need to be narrow
 	namesMax  = 14 // of what is at a port, beside its row
 	paneMin   = 30 // of the pane at the right
 	paneMax   = 58
