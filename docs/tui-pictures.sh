@@ -95,12 +95,18 @@ picture log
 
 # Heaters and taps of a bundle of transceivers.
 open --lab examples/bundle.yaml --emulated tui --screen devices
+typed 'connect bundle 1-8>65-72'
+accept
+wait_for 'connected, read back'
+keys PageDown
 picture devices
 
 # An experiment that is under way.
 open --emulated tui --screen experiment --run examples/experiments/opus-toggle.yaml
 wait_for 'planned'
 keys r
-accept
-wait_for ' [5-9] of 9 points\| [5-8] of 8 points'
+wait_for 'nothing is sent'
+keys -l yes
+keys Enter
+wait_for ' [3-9] of [89] points'
 picture experiment

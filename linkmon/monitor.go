@@ -21,6 +21,7 @@ type Monitor struct {
 
 	links    atomic.Pointer[[]*link] // what the poller sweeps; replaced, never changed
 	stopping atomic.Bool
+	rest     atomic.Int64  // ns that a pause takes at least; see Rest
 	asked    atomic.Bool   // flushes or retired is not empty
 	kick     chan struct{} // holds one: wakes a poller that waits to be asked
 	polled   chan struct{} // closed when the poller has ended

@@ -24,7 +24,7 @@ func (p *sleeper) pause() {
 		runtime.Gosched()
 		return
 	}
-	t := time.NewTimer(p.m.opt.Poll)
+	t := time.NewTimer(p.m.nap())
 	defer t.Stop()
 	select {
 	case <-t.C:

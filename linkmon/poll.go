@@ -16,6 +16,15 @@ type pace interface {
 	cpu() time.Duration // that the goroutine has used, if it has a thread of its own
 }
 
+// Rest makes the pauses between sweeps at least d, and 0 as long as the Options say again, from
+// the next pause on. No transition is lost by that, but when each was is known less well, and
+// several may share an interval; while nobody measures, a hundredth of the processor time is
+// worth that. It may be called at any time.
+func (m *Monitor) Rest(d time.Duration) { m.rest.Store(int64(max(d, 0))) }
+
+// nap is how long the next pause is.
+func (m *Monitor) nap() time.Duration { return max(m.opt.Poll, time.Duration(m.rest.Load())) }
+
 // late is how much later than it should a sweep begins when that is worth a Gap.
 const late = 20 * time.Millisecond
 
@@ -80,7 +89,7 @@ func (m *Monitor) period(began time.Time) {
 	if int64(d) > m.longest.Load() {
 		m.longest.Store(int64(d))
 	}
-	if d <= m.opt.Poll+late {
+	if d <= m.nap()+late {
 		return
 	}
 	m.late.Add(1)

@@ -9,10 +9,7 @@ import (
 
 // thread is a pace on an operating system thread of its own, which the kernel wakes to
 // the microsecond.
-type thread struct {
-	m   *Monitor
-	nap unix.Timespec
-}
+type thread struct{ m *Monitor }
 
 // newThread returns the pace for counters of the kernel. Where sweeps are far apart,
 // punctuality is worth nothing.
@@ -20,7 +17,7 @@ func newThread(m *Monitor) pace {
 	if m.opt.Poll > 5*time.Millisecond && !m.opt.Tight {
 		return &sleeper{m}
 	}
-	return &thread{m: m, nap: unix.NsecToTimespec(int64(m.opt.Poll))}
+	return &thread{m}
 }
 
 func (p *thread) begin() {
@@ -48,7 +45,8 @@ func (p *thread) pause() {
 	// (RawSyscall) gave 1.6 times the sweeps there, but takes a whole processor from
 	// everybody else and makes each stop of the world wait for the end of the pause. A
 	// late sweep widens intervals and does no other harm.
-	_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &p.nap, nil)
+	nap := unix.NsecToTimespec(int64(p.m.nap()))
+	_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &nap, nil)
 }
 
 func (p *thread) cpu() time.Duration {

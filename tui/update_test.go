@@ -47,7 +47,8 @@ func TestDialog_Accept(t *testing.T) {
 	}
 }
 
-// Every key but y leaves everything as it is; those for it also close the window.
+// Every key but y leaves everything as it is; those for it also close the window, and so
+// does that for a panic, which cannot wait.
 func TestDialog_OtherKeys(t *testing.T) {
 	for _, k := range append(allKeys(), "Y", "j", "tab", "space", "ctrl+y", "alt+y", "ctrl+j", "ctrl+m") {
 		if k == "y" {
@@ -58,7 +59,8 @@ func TestDialog_OtherKeys(t *testing.T) {
 		u.keys(k)
 		u.mutations()
 		b, _ := keymap.For(k, keymap.InPreview)
-		if closed := u.dialog() == nil; closed != (b.Action == keymap.Cancel) {
+		want := b.Action == keymap.Cancel || k == "!"
+		if closed := u.dialog() == nil; closed != want {
 			t.Errorf("%s: closed: %t", k, closed)
 		}
 	}
@@ -496,12 +498,20 @@ func TestFreeze(t *testing.T) {
 	if u.m.Env().State == &s || !u.m.Env().Now.Equal(at) {
 		t.Error("what is frozen moves")
 	}
-	u.wants("FROZEN 5 s; 3 changes since")
+	u.wants("FROZEN 5.0 s; 3 changes since")
 	u.keys("f")
 	if u.m.Env().State != &s || u.m.Env().Now.Equal(at) {
 		t.Error("it stands still")
 	}
 	u.wantsNot("FROZEN")
+}
+
+// The age of a message is before it, so that a narrow terminal does not cut it off.
+func TestMessage_Age(t *testing.T) {
+	u := newPages(t, tuitest.Testbed(), Options{})
+	u.m.say("a message that is longer than a terminal of eighty columns is wide, which many are", false)
+	u.pass(12 * time.Second)
+	u.wants(" 12 s ago: a message that")
 }
 
 func TestReadOnly(t *testing.T) {

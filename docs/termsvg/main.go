@@ -306,7 +306,7 @@ func (p *picture) text(x, y float64, text []rune, l look) {
 }
 
 func (p *picture) rect(x, y, w, h float64, fill string) {
-	fmt.Fprintf(p.w, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>`+"\n", x, y, w, h, fill)
+	fmt.Fprintf(p.w, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s" shape-rendering="crispEdges"/>`+"\n", x, y, w, h, fill)
 }
 
 // The arms of lines, from the middle of a character to its sides.
@@ -345,7 +345,7 @@ func (p *picture) shape(x, y float64, r rune, fg string) bool {
 	case r == '▐':
 		p.rect(x+w/2, y, w/2, h, fg)
 	case r >= '░' && r <= '▓':
-		fmt.Fprintf(p.w, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s" opacity="%.2f"/>`+"\n", x, y, w, h, fg, 0.25*float64(r-'░'+1))
+		fmt.Fprintf(p.w, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s" opacity="%.2f" shape-rendering="crispEdges"/>`+"\n", x, y, w, h, fg, 0.25*float64(r-'░'+1))
 	case r > 0x2800 && r <= 0x28ff:
 		// Bits of braille: three dots down at the left, three at the right, then the fourth row.
 		for bit, at := range [8][2]float64{{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {1, 2}, {0, 3}, {1, 3}} {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ocslab/ocslab/linkmon/optics"
@@ -108,7 +109,9 @@ func openModule(h *Host, iface string) (optics.Reader, error) {
 func (w *Watch) sample(ctx context.Context, s *optics.Sampler, t *optics.Tracker) {
 	blind := int64(0) // since when it cannot be read; 0: it can
 	last := timeline.Interval{}
+	busy := s.Period
 	for {
+		s.Period = max(busy, time.Duration(w.rest.Load()))
 		sample, err := s.Sample(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -129,6 +132,7 @@ func (w *Watch) sample(ctx context.Context, s *optics.Sampler, t *optics.Tracker
 // ports reads the state of all ports that firmware reports.
 type ports struct {
 	period time.Duration
+	rest   *atomic.Int64 // ns between two readings at least
 
 	mu   sync.Mutex // guards list
 	list map[string]*port
@@ -139,8 +143,8 @@ type port struct {
 	tracker phy.Tracker
 }
 
-func newPorts(period time.Duration) *ports {
-	return &ports{period: period, list: map[string]*port{}}
+func newPorts(period time.Duration, rest *atomic.Int64) *ports {
+	return &ports{period: period, rest: rest, list: map[string]*port{}}
 }
 
 func (p *ports) take(h *Host, subject, iface string) error {
@@ -181,9 +185,15 @@ func (p *ports) run(ctx context.Context, mark func(timeline.Mark)) {
 	if p.period < 0 {
 		return
 	}
-	pace := time.NewTicker(p.period)
+	due := time.Now()
+	pace := time.NewTimer(p.period)
 	defer pace.Stop()
 	for {
+		due = due.Add(max(p.period, time.Duration(p.rest.Load())))
+		pace.Reset(time.Until(due))
+		if now := time.Now(); due.Before(now) { // what was missed is not made up for
+			due = now
+		}
 		select {
 		case <-pace.C:
 		case <-ctx.Done():

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ocslab/ocslab/linkmon"
@@ -97,6 +98,7 @@ type Watch struct {
 	monitor *linkmon.Monitor // nil when every host is another machine
 	hosts   map[string]*Host // those of this machine, by name
 	ports   *ports
+	rest    *atomic.Int64 // ns; see Rest
 	stop    context.CancelFunc
 	readers sync.WaitGroup // everything that adds records
 
@@ -143,8 +145,9 @@ func Start(ctx context.Context, opt Options) (w *Watch, err error) {
 	keeping, stopAgents := context.WithCancel(run)
 	w = &Watch{
 		opt: opt, stop: stop, stopAgents: stopAgents, more: make(chan struct{}), silent: map[string]bool{},
-		hosts: map[string]*Host{}, ports: newPorts(orDefault(opt.Firmware, DefaultFirmware)), gone: map[string]bool{}, opened: map[string]context.CancelFunc{}, reasons: map[string]*phy.Ethtool{},
+		hosts: map[string]*Host{}, rest: new(atomic.Int64), gone: map[string]bool{}, opened: map[string]context.CancelFunc{}, reasons: map[string]*phy.Ethtool{},
 	}
+	w.ports = newPorts(orDefault(opt.Firmware, DefaultFirmware), w.rest)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, w.Close())
@@ -236,6 +239,27 @@ func orDefault(d, def time.Duration) time.Duration {
 		return def
 	}
 	return d
+}
+
+// The times between two looks of a Watch that rests: at carriers, and at firmware and modules.
+const (
+	RestCarriers = 2 * time.Millisecond
+	RestOthers   = 20 * time.Millisecond
+)
+
+// Rest makes the watch look rarely while nobody measures, or, with false, as often as the
+// Options say again. Nothing is missed by that; when it was is known less well, as the marks
+// say. Agents and traffic do not rest. It may be called at any time; [Watch.Flush] returns when
+// it has taken effect on carriers.
+func (w *Watch) Rest(on bool) {
+	carriers, others := time.Duration(0), time.Duration(0)
+	if on {
+		carriers, others = RestCarriers, RestOthers
+	}
+	w.rest.Store(int64(others))
+	if w.monitor != nil {
+		w.monitor.Rest(carriers)
+	}
 }
 
 // Next waits for records and returns all there are. After Close, when all have been

@@ -571,3 +571,29 @@ func TestWatch_Tap(t *testing.T) {
 		t.Error("tapped after Close")
 	}
 }
+
+// Ensure a watch that rests misses nothing, and neither does one that begins or ends to rest.
+func TestWatch_Rest(t *testing.T) {
+	n := newNICs("nic0")
+	w := start(t, watch.Options{Hosts: []watch.Host{{Host: linkmon.Host{Name: "gpu1", Counters: n}}}, Firmware: -1})
+	w.Rest(true)
+	for i := range 20 {
+		if i == 10 {
+			w.Rest(false)
+		}
+		n.toggle("nic0")
+		if err := w.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	marks := 0
+	for _, r := range w.Drain() {
+		if r.Mark != nil {
+			marks++
+		}
+	}
+	a := w.Accounts()
+	if len(a) != 1 || a[0].Counted != 20 || a[0].Missing != 0 || a[0].Reported+a[0].Merged != 20 || marks != a[0].Reported {
+		t.Errorf("%d marks, %+v", marks, a)
+	}
+}

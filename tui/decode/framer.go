@@ -237,8 +237,12 @@ func (xmlCutter) opens(buf, piece []byte) bool {
 	if len(old) == 0 || bytes.HasSuffix(old, []byte("?>")) || bytes.HasSuffix(old, []byte("\n")) {
 		return false
 	}
-	for _, head := range []string{"<?xml", "<hello", "<rpc ", "<rpc-reply", "<notification"} {
-		if bytes.HasPrefix(piece, []byte(head)) {
+	if bytes.HasPrefix(piece, []byte("<?xml")) {
+		return true
+	}
+	for _, root := range []string{"<hello", "<rpc", "<rpc-reply", "<notification"} { // and not <notification-activity
+		rest, found := bytes.CutPrefix(piece, []byte(root))
+		if found && len(rest) > 0 && bytes.IndexByte([]byte(" \t\r\n>"), rest[0]) >= 0 {
 			return true
 		}
 	}

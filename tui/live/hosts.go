@@ -123,6 +123,9 @@ func (b *bed) hosts(ctx context.Context) {
 	for pause := retryFirst; ; pause = min(2*pause, retryMost) {
 		t, err := experiment.OpenTestbed(ctx, b.lab, b.testbedOptions())
 		if err == nil {
+			if t.Watch != nil {
+				t.Watch.Rest(true) // until something is measured
+			}
 			b.mu.Lock()
 			b.testbed = t
 			b.mu.Unlock()
@@ -159,6 +162,10 @@ func (b *bed) unwatched(err error) {
 	})
 }
 
+// probePace is the time from packet to packet of each flow. Packets are sent all day here, so
+// they are far apart; for finer marks of traffic there is ocslab measure.
+const probePace = 4 * time.Millisecond
+
 // testbedOptions say how the hosts are watched.
 func (b *bed) testbedOptions() experiment.TestbedOptions {
 	opt := experiment.TestbedOptions{Fabric: b.s.opt.Fabric}
@@ -168,6 +175,7 @@ func (b *bed) testbedOptions() experiment.TestbedOptions {
 		opt.Watch.Probe.Pace = experiment.Quiet
 		return opt
 	}
+	opt.Watch.Probe.Pace = probePace
 	opt.Flows = flows(b.file)
 	return opt
 }

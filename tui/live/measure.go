@@ -262,6 +262,10 @@ func (s *Session) follow(ctx context.Context, b *bed, m measurement, now *moving
 	defer b.watching.Unlock()
 	called := false
 	bench := s.bench(b, now, benched)
+	if bench.Watch != nil {
+		bench.Watch.Rest(false)
+		defer bench.Watch.Rest(true)
+	}
 	bench.Seen = func(mv experiment.Move) {
 		if !called {
 			called = true
