@@ -31,6 +31,9 @@ func (l *Lab) Fabric(ctx context.Context, opt FabricOptions) (*fabric.Fabric, er
 			if err != nil {
 				return nil, err
 			}
+			if o.joined != nil {
+				return nil, fmt.Errorf("hosts cannot be emulated twice: %w", o.joined)
+			}
 			if o.Emulated != nil && o.Emulated.Board != nil {
 				return nil, fmt.Errorf("NIC %s is on %v, which is emulated as a transceiver: NICs cannot be emulated there, only on a matrix", n.FullName(), p)
 			}

@@ -28,6 +28,12 @@ type Options struct {
 	// StateDir is where emulated switches keep their configuration, as real
 	// ones do; "" forgets it with the program.
 	StateDir string
+	// Offer lets other processes reach the emulated switches of this one, while it has
+	// them: it is for a process that keeps them for long.
+	Offer bool
+	// Join reaches an emulated switch that another process has and offers, in place of
+	// waiting for it. [Opened.Emulated] is nil then.
+	Join bool
 	// Password is used where the lab file gives none.
 	Password secret.Secret
 	Timeout  time.Duration // for one reply; 0 is the driver's default
@@ -64,8 +70,11 @@ type Opened struct {
 	// Device is what stays the same however the switch is spoken of:
 	// "tl1://192.0.2.10:3082", "emulated:opus-testbed-5f3a91d0/rail0".
 	Device string
-	// Emulated is the emulation behind it; nil for a real switch.
+	// Emulated is the emulation behind it; nil for a real switch, and for one that
+	// another process emulates.
 	Emulated *Emulated
+	joined   *BusyError // who emulates it, if that is another process
+	memory   *fileMemory
 	unlock   func() // the memory of the emulation; nil if it has none
 }
 
@@ -77,6 +86,9 @@ func (o *Opened) Close() error {
 	var err error
 	if o.Switch != nil { // it is while it is being opened
 		err = o.Switch.Close()
+	}
+	if o.memory != nil {
+		o.memory.withdraw()
 	}
 	if o.Emulated != nil {
 		err = errors.Join(err, o.Emulated.Close())
@@ -142,7 +154,7 @@ func (l *Lab) open(ctx context.Context, s *Switch) (_ *Opened, err error) {
 			return nil, err
 		}
 	}
-	sw, device, err := l.session(ctx, s, o.Emulated, name)
+	sw, device, err := l.session(ctx, s, o, name)
 	if err != nil {
 		return nil, err
 	}
@@ -160,21 +172,26 @@ func (l *Lab) Session(ctx context.Context, name string) (ocs.Switch, error) {
 		return nil, err
 	}
 	s, _ := l.File.Switch(name)
-	sw, _, err := l.session(ctx, s, o.Emulated, fmt.Sprintf("%s#%d", name, 1+l.place(name).more.Add(1)))
+	sw, _, err := l.session(ctx, s, o, fmt.Sprintf("%s#%d", name, 1+l.place(name).more.Add(1)))
 	return sw, err
 }
 
-// session opens a session with the switch or, if that is not nil, its
-// emulation, and returns what [Opened.Device] is to be. It is traced under a name.
-func (l *Lab) session(ctx context.Context, s *Switch, e *Emulated, traced string) (_ ocs.Switch, device string, _ error) {
+// session opens a session with the switch or, if it has one, its emulation, and
+// returns what [Opened.Device] is to be. It is traced under a name.
+func (l *Lab) session(ctx context.Context, s *Switch, o *Opened, traced string) (_ ocs.Switch, device string, _ error) {
 	url, opt := s.URL, drivers.Options{
 		Name: s.Name, Password: l.opt.Password, Timeout: l.opt.Timeout, Dir: filepath.Dir(l.File.Path),
 	}
 	if trace := l.opt.Trace; trace != nil {
 		opt.Trace = func(sent bool, p []byte) { trace(traced, sent, p) }
 	}
-	if e != nil {
-		device, url, opt.Password = "emulated:"+l.File.key()+"/"+s.Name, e.URL(), secret.New(EmulatedPassword)
+	if l.opt.Emulated {
+		if o.joined != nil {
+			url = o.joined.URL
+		} else {
+			url = o.Emulated.URL()
+		}
+		device, opt.Password = "emulated:"+l.File.key()+"/"+s.Name, secret.New(EmulatedPassword)
 		sw, err := drivers.Open(ctx, url, opt)
 		return sw, device, err
 	}
@@ -199,20 +216,29 @@ func (l *Lab) session(ctx context.Context, s *Switch, e *Emulated, traced string
 // EmulatedPassword is the password of the user admin of emulated switches.
 const EmulatedPassword = "root"
 
-// emulate starts the emulation of a switch, with its memory.
+// emulate starts the emulation of a switch, with its memory, or joins that of another
+// process.
 func (l *Lab) emulate(ctx context.Context, o *Opened) error {
 	e, err := l.File.Emulation(o.Name)
 	if err != nil {
 		return err
 	}
 	if l.opt.StateDir != "" {
-		m, unlock, err := l.memory(ctx, o.Name)
+		m, unlock, err := l.takeMemory(ctx, o.Name)
+		if errors.As(err, &o.joined) && l.opt.Join && o.joined.URL != "" {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
 		e.Memory, o.unlock = m, unlock
+		if l.opt.Offer {
+			o.memory = m
+		}
 	}
-	o.Emulated, err = e.Start()
+	if o.Emulated, err = e.Start(); err == nil && o.memory != nil {
+		o.memory.offer(o.Emulated.URL())
+	}
 	return err
 }
 
@@ -257,23 +283,7 @@ func (l *Lab) Close() error {
 	return errors.Join(errs...)
 }
 
-// memory is the memory of an emulated switch in a file, locked until unlock is called, so
-// that two programs do not emulate one switch.
-func (l *Lab) memory(ctx context.Context, name string) (m *fileMemory, unlock func(), err error) {
-	dir := filepath.Join(l.opt.StateDir, "emulated", l.File.key())
-	if err := statedir.Make(dir); err != nil {
-		return nil, nil, err
-	}
-	m = &fileMemory{path: filepath.Join(dir, name+".json")}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	unlock, err = statedir.Lock(ctx, m.path+".lock")
-	if err != nil {
-		return nil, nil, fmt.Errorf("emulated switch %s is in use by another ocslab: %w", name, err)
-	}
-	return m, unlock, nil
-}
-
+// fileMemory is the memory of an emulated switch in a file.
 type fileMemory struct{ path string }
 
 // Load returns the content of the file, nil if there is none.

@@ -413,7 +413,7 @@ func runPanic(m *model, _ []string, rest string) (tea.Cmd, error) {
 
 func runRun(m *model, _ []string, rest string) (tea.Cmd, error) {
 	m.show(m.indexOf(keymap.Screen4))
-	call := load(rest)
+	call := m.load(rest)
 	inner := call.Do
 	m.say(call.Doing+"…", false)
 	return func() tea.Msg { return loadedMsg{call, inner(m.ctx, m.lab)} }, nil
@@ -424,7 +424,7 @@ func runResume(m *model, args []string, _ string) (tea.Cmd, error) {
 		return nil, errors.New("resume: want the ID of one run; the experiment screen lists them")
 	}
 	m.show(m.indexOf(keymap.Screen4))
-	return m.request(resume(args[0])), nil
+	return m.request(m.resume(args[0])), nil
 }
 
 func runGoto(m *model, args []string, _ string) (tea.Cmd, error) {

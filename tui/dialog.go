@@ -77,7 +77,16 @@ func (m *model) pending(w live.Wish) string {
 // propose asks what a wish comes to, and opens the window that shows it.
 func (m *model) propose(w live.Wish) tea.Cmd {
 	if why := m.pending(w); why != "" {
-		m.say("nothing was begun: "+why, true)
+		text, refused := "nothing was begun: "+why, ""
+		if m.isSending() { // which is what the line says anyway
+			refused = describe(w)
+			if w.Verb == live.Undo || w.Verb == live.Redo {
+				refused = string(w.Verb)
+			}
+			text = "not begun: " + refused
+		}
+		m.say(text, true)
+		m.note.refused = refused
 		return nil
 	}
 	d := &dialog{opener: m.pressed}
@@ -232,6 +241,7 @@ func (d *dialog) accept(m *model, key string) tea.Cmd {
 	} else {
 		m.sending = s
 	}
+	m.note = note{} // what is said from here on is said while this is being sent
 	return func() tea.Msg {
 		defer close(s.done)
 		return appliedMsg{p, m.lab.Apply(m.ctx, p)}
@@ -254,7 +264,21 @@ func (m *model) applied(msg appliedMsg) tea.Cmd {
 	case text == "":
 		text = out.Title + ": done"
 	}
-	m.say(text, out.Err != nil)
+	refused := m.note.refused
+	if refused != "" { // it was asked for while this was being sent, and stays readable
+		text = "not begun: " + refused + "; " + text
+	}
+	m.say(text, out.Err != nil || refused != "")
+	if m.isSending() {
+		m.note.refused = refused
+	}
+	if out.Err == nil {
+		for _, s := range m.screens {
+			if s, ok := s.(screen.Applied); ok {
+				s.Applied(msg.preview)
+			}
+		}
+	}
 	switch {
 	case !m.quitting:
 	case out.Err != nil:
@@ -296,15 +320,15 @@ func (d *dialog) draw(m *model, a canvas.Area) {
 		}
 	}
 	h := min(len(lines)+4, a.H)
-	title := "Preview"
+	title := "preview"
 	role := canvas.Accent
 	switch {
 	case !d.ready:
-		title = "Looking…"
+		title = "looking…"
 	case d.preview.Err != nil:
-		title, role = "Cannot be done", canvas.Bad
+		title, role = "cannot be done", canvas.Bad
 	case d.wish.Verb == live.PanicNow:
-		title, role = "Panic", canvas.Bad
+		title, role = "panic", canvas.Bad
 	}
 	in := popup(a, w, h, title, canvas.S(role))
 	in = in.Sub(1, 0, in.W-2, in.H)

@@ -33,6 +33,13 @@ func FuzzUI(f *testing.F) {
 		script(1, ":", "connect rail0 1>36", "enter", "WAIT", "y"),
 		script(0, "!", "panic smoke", "enter", "WAIT", "y", "u", "WAIT", "y", "U", "WAIT", "y"),
 		script(0, "HOLD", "u", "esc", "u", "HOLD", "WAIT", "y", "u", "y"),
+		script(0, ":", "connect rail0 1>36", "enter", "y", "y", "WAIT", "y"),
+		append(script(0, "HOLD", "u", "HOLD"), 0xc0, byte(slices.Index(fuzzKeys, "y")), 5, 200, 0xc0, byte(slices.Index(fuzzKeys, "y"))),
+		append(script(0, ":", "connect rail0 1>36", "enter", "WAIT"), 0xc0, byte(slices.Index(fuzzKeys, "m")), 0xc5, 200, 0xc0, byte(slices.Index(fuzzKeys, "y"))),
+		append(script(0), 0xc0, byte(slices.Index(fuzzKeys, "u")), 0xc5, 200, 0xc0, byte(slices.Index(fuzzKeys, "y"))),
+		script(0, "u", "WAIT", "HOLD", "y", "u", "WAIT", "y", "U", "WAIT", "y", "!", "panic smoke", "enter", "WAIT", "y", "u", "HOLD"),
+		script(0, "R", "!", "panic smoke", "enter", "WAIT", "y", "u", "WAIT", "y", "4", "r", "yes", "enter", "p", "t", "X", "yes", "enter"),
+		script(0, "u", "WAIT", "HOLD", "y", "R", "HOLD", "u", "WAIT", "y", ":", "configure dp", "enter", "WAIT", "y"),
 		script(0, "2", " ", "down", " ", "L", "m", "WAIT", "y", "q"),
 		script(0, "R", "enter", "c", "d", "C", "enter", "ctrl+s", "enter", "e", ":", "configure dp", "enter"),
 		script(0, "?", "/", "gpu", "enter", "G", "y", "esc", "esc", "ctrl+p", "gpu", "enter", "f", "STATE", "f", "T", "M"),
@@ -80,8 +87,14 @@ func rough(t *testing.T, dir string, data []byte) {
 	if data[0]&2 != 0 {
 		u.lab.Answer = possible
 	}
+	u.watch = &watch{drawn: map[int]time.Time{}}
 	for i := 1; i+1 < len(data); i += 2 {
+		was, n := u.m.isReadOnly(), filesHere(u)
+		u.undrawn = data[i] >= 0xc0 // what comes at once after it is not seen first
 		u.step(data[i], data[i+1])
+		if was && u.m.isReadOnly() && filesHere(u) > n {
+			t.Fatal("a file was written in read-only")
+		}
 		if u.quit {
 			break
 		}

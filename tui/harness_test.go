@@ -32,6 +32,9 @@ type ui struct {
 	held  []tea.Cmd // not carried out yet, while hold is set
 	hold  bool
 	size  [2]int
+
+	undrawn bool   // no frame is drawn after a message, as when the next comes at once
+	watch   *watch // what is watched over at each message; nil is nothing
 }
 
 // newUI returns a model of w x h on a lab that is in a state, with nothing under way.
@@ -75,9 +78,18 @@ func (u *ui) send(msg tea.Msg) {
 	if size, ok := msg.(tea.WindowSizeMsg); ok {
 		u.size = [2]int{size.Width, size.Height}
 	}
+	before := u.moment()
 	_, cmd := u.m.Update(msg)
-	u.frame()
-	u.do(cmd)
+	if u.watch != nil {
+		u.watch.message(u, before, msg)
+	}
+	if !u.undrawn {
+		u.frame()
+		if u.watch != nil {
+			u.watch.frame(u)
+		}
+	}
+	u.doAs(cmd, before.readOnly && u.m.isReadOnly())
 }
 
 // request is a request of a screen.
@@ -107,19 +119,29 @@ func (u *ui) frame() string {
 }
 
 // do carries out a command and takes what comes of it.
-func (u *ui) do(cmd tea.Cmd) {
+func (u *ui) do(cmd tea.Cmd) { u.doAs(cmd, false) }
+
+// doAs is do for a command that was made while the UI was read-only, or was not.
+func (u *ui) doAs(cmd tea.Cmd, readOnly bool) {
 	if cmd == nil {
 		return
 	}
 	if u.hold {
-		u.held = append(u.held, cmd)
+		u.held = append(u.held, func() tea.Msg {
+			u.doAs(cmd, readOnly)
+			return nil
+		})
 		return
 	}
-	switch msg := cmd().(type) {
+	msg := cmd()
+	if u.watch != nil && readOnly {
+		u.watch.made(u, msg)
+	}
+	switch msg := msg.(type) {
 	case nil:
 	case tea.BatchMsg:
 		for _, c := range msg {
-			u.do(c)
+			u.doAs(c, readOnly)
 		}
 	case tea.QuitMsg:
 		u.quit = true

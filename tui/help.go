@@ -130,7 +130,7 @@ func (w *window) draw(_ *model, a canvas.Area) {
 
 // help shows all keys, those of this screen first.
 func (m *model) help() {
-	w := newWindow("Keys of "+m.screenTitle(m.at), m.helpRows())
+	w := newWindow("keys of "+m.screenTitle(m.at), m.helpRows())
 	w.full = true
 	m.push(w)
 }

@@ -91,6 +91,8 @@ type note struct {
 	text string
 	bad  bool
 	at   time.Time
+	// refused is the wish that was not begun, as another change was being sent.
+	refused string
 }
 
 // click is the click before this one.
@@ -204,7 +206,7 @@ func (m *model) Init() tea.Cmd {
 	cmds := []tea.Cmd{m.wait(), m.tick(), tea.SetWindowTitle(title)}
 	if path := m.opt.Experiment; path != "" {
 		m.show(m.indexOf(keymap.Screen4))
-		cmds = append(cmds, m.request(load(path)))
+		cmds = append(cmds, m.request(m.load(path)))
 	}
 	return tea.Batch(cmds...)
 }

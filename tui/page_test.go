@@ -5,6 +5,7 @@ import (
 
 	"github.com/ocslab/ocslab/tui/canvas"
 	"github.com/ocslab/ocslab/tui/keymap"
+	"github.com/ocslab/ocslab/tui/live"
 	"github.com/ocslab/ocslab/tui/screen"
 )
 
@@ -22,6 +23,8 @@ type page struct {
 	marked bool
 	does   map[keymap.Action][]screen.Request
 	copies string
+
+	applied []live.Preview
 }
 
 // pages are six of them.
@@ -33,6 +36,8 @@ func pages() []screen.Screen {
 	}
 	return all
 }
+
+func (p *page) Applied(x live.Preview) { p.applied = append(p.applied, x) }
 
 func (p *page) Name() keymap.Action   { return p.name }
 func (p *page) Where() []keymap.Where { return p.where }

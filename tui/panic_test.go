@@ -50,6 +50,51 @@ func TestPanic_WhileSending(t *testing.T) {
 	u.mutations(`apply panic --reason "smoke"`, "apply connect rail0 1>36")
 }
 
+// Ensure that what is refused while a change is being sent is readable then, and is not
+// overwritten by what becomes of that change.
+func TestRefused_WhileSending(t *testing.T) {
+	u := newPages(t, tuitest.Testbed(), Options{})
+	u.lab.Answer = possible
+	u.command("connect rail0 1>36")
+	u.hold = true
+	u.accept()
+	u.keys("u")
+	u.wants("✗ not begun: undo; sending: connect rail0 1>36")
+	u.release()
+	u.wants("✗ not begun: undo; connect rail0 1>36: done")
+	u.mutations("apply connect rail0 1>36")
+	u.command("connect rail0 1>36")
+	u.accept()
+	u.wantsNot("not begun")
+}
+
+// Ensure that a panic says where light may still be on, in a line of its own.
+func TestPanic_StillLit(t *testing.T) {
+	s := tuitest.Testbed()
+	s.Panic = &live.Panic{At: tuitest.Now, Who: "mara", Reason: "smoke", Lit: "light may still be on at rail1: not reached: connection refused"}
+	u := newUI(t, s, 80, 24, Options{})
+	u.wants("PANIC since", "⚠ light may still be on at rail1: not reached: connection refused")
+	s = tuitest.Testbed()
+	s.Panic = &live.Panic{At: tuitest.Now, Who: "mara", Reason: "smoke"}
+	u.state(s)
+	u.wantsNot("light may still be on")
+}
+
+// Ensure that the commands that are shown open the lab that is open here, and are quoted.
+func TestCalls_CommandsOfThisLab(t *testing.T) {
+	s := tuitest.Testbed()
+	s.Program = []string{"ocslab", "--lab", "my lab.yaml", "--emulated"}
+	u := newPages(t, s, Options{})
+	for _, tt := range []struct{ got, want string }{
+		{u.m.load("a b.yaml").CLI, "ocslab --lab 'my lab.yaml' --emulated run 'a b.yaml' --plan"},
+		{u.m.resume("20260101-1").CLI, "ocslab --lab 'my lab.yaml' --emulated runs resume 20260101-1"},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%q, want %q", tt.got, tt.want)
+		}
+	}
+}
+
 // Ensure the panic key works over whatever is open, and puts a change away that waits to be
 // accepted.
 func TestPanic_OverWindows(t *testing.T) {

@@ -313,7 +313,7 @@ func (m *model) askFilter() {
 // askPanic asks for the reason of a panic, which there must be.
 func (m *model) askPanic() {
 	m.open(&prompt{
-		title: "PANIC, reason:", bad: true, hint: "darkens the lab's ports, after a look at what that is",
+		title: "PANIC, reason:", bad: true, hint: "darkens the lab's ports after a preview",
 		check: func(_ *model, text string) string {
 			if strings.TrimSpace(text) == "" {
 				return "a panic needs a reason, for those who find the lab dark"

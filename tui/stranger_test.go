@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,6 +72,43 @@ func TestOutage(t *testing.T) {
 		rows := outage(part)
 		if len(rows) != 1 || !strings.HasSuffix(rows[0].String(), "rail0: "+want) {
 			t.Errorf("%v, want %q", rows, want)
+		}
+	}
+}
+
+// Screens are told what was applied, and nothing of what was not.
+func TestApplied_ScreensAreTold(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		u := previewed(t)
+		if fails {
+			u.lab.Become = func(p live.Preview) live.Outcome {
+				return live.Outcome{Title: p.Title, Err: errors.New("rail0: denied")}
+			}
+		}
+		u.accept()
+		for _, s := range u.m.screens {
+			if got := len(s.(*page).applied); (got == 1) == fails || got > 1 {
+				t.Errorf("fails %v: %s was told %d times", fails, s.Name(), got)
+			}
+		}
+	}
+}
+
+// A long error leads to where all of it is, if it is in the log.
+func TestMessage_LongErrorLeadsToLog(t *testing.T) {
+	long := "rail0 does not answer any more: " + strings.Repeat("no route to host ", 20)
+	for _, logged := range []bool{true, false} {
+		st := *tuitest.Testbed()
+		st.LastEvent = nil
+		if logged {
+			e := &live.Entry{N: 1000, At: tuitest.Now, Kind: live.Event, Text: long, Bad: true}
+			st.Log = append(slices.Clone(st.Log), e)
+		}
+		u := newPages(t, &st, Options{})
+		u.m.say(long, true)
+		u.m.dirty = true
+		if got := strings.Contains(u.frame(), "; 6 shows all"); got != logged {
+			t.Errorf("logged %v, said so %v", logged, got)
 		}
 	}
 }

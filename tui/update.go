@@ -126,8 +126,9 @@ func (m *model) panicOver() tea.Cmd {
 
 // burst takes several letters that came at once: from a key held down on a slow line, from
 // somebody who types fast, or from a paste in a terminal that does not mark these. Moves of
-// the cursor are carried out, and what follows : or / is text. Everything else is left
-// alone, since nobody has seen what the letters before have done.
+// the cursor are carried out, and of the screen where no window is open, and what follows :
+// or / or ' is text. The first letter that is anything else ends it, and is left alone with
+// all behind it, since nobody has seen what the letters before have done.
 func (m *model) burst(k tea.KeyMsg) tea.Cmd {
 	var cmds []tea.Cmd
 	for i, r := range k.Runes {
@@ -142,11 +143,14 @@ func (m *model) burst(k tea.KeyMsg) tea.Cmd {
 		switch {
 		case ok && isMove(b.Action) && top != nil:
 			cmds = append(cmds, top.key(m, one))
-		case ok && (isMove(b.Action) || b.Action == keymap.Command || b.Action == keymap.Filter) && top == nil:
+		case ok && (isMove(b.Action) || isNavigation(b.Action)) && top == nil:
 			cmds = append(cmds, m.do(b.Action))
 		default:
-			m.say("several keys at once, as from a paste: only moves of the cursor are taken so", false)
+			m.say(m.pressed+" was left alone: of several keys at once, as from a paste, only moves are taken", false)
 			return tea.Batch(cmds...)
+		}
+		if b.Action == keymap.GoTo && (m.top() == nil || !m.top().text()) {
+			return tea.Batch(cmds...) // what follows was meant for its prompt
 		}
 	}
 	return tea.Batch(cmds...)
@@ -157,6 +161,18 @@ func isMove(a keymap.Action) bool {
 	switch a {
 	case keymap.Up, keymap.Down, keymap.Left, keymap.Right, keymap.PageUp, keymap.PageDown, keymap.Home, keymap.End,
 		keymap.ZoomIn, keymap.ZoomOut, keymap.ZoomFit:
+		return true
+	}
+	return false
+}
+
+// isNavigation reports whether an action only changes what is shown, or asks for a text
+// that is accepted by another key.
+func isNavigation(a keymap.Action) bool {
+	switch a {
+	case keymap.Screen1, keymap.Screen2, keymap.Screen3, keymap.Screen4, keymap.Screen5, keymap.Screen6,
+		keymap.LastView, keymap.NextSwitch, keymap.PrevSwitch, keymap.NextRow, keymap.PrevRow, keymap.View,
+		keymap.Command, keymap.Filter, keymap.GoTo:
 		return true
 	}
 	return false
@@ -512,18 +528,18 @@ func (m *model) called(msg calledMsg) {
 }
 
 // load is the request to plan an experiment.
-func load(path string) screen.Call {
+func (m *model) load(path string) screen.Call {
 	path = expand(path)
 	return screen.Call{
-		Doing: "loading " + path, CLI: "ocslab run " + path + " --plan",
+		Doing: "loading " + path, CLI: m.newest.Command("run", path, "--plan"),
 		Do: func(ctx context.Context, l live.Lab) error { return l.LoadRun(ctx, path) },
 	}
 }
 
 // resume is the request to go on with a run.
-func resume(id string) screen.Call {
+func (m *model) resume(id string) screen.Call {
 	return screen.Call{
-		Doing: "going on with " + id, CLI: "ocslab runs resume " + id, Mutates: true,
+		Doing: "going on with " + id, CLI: m.newest.Command("runs", "resume", id), Mutates: true,
 		Do: func(ctx context.Context, l live.Lab) error { return l.Resume(ctx, id) },
 	}
 }

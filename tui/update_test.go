@@ -151,7 +151,7 @@ func TestDialog_Policy(t *testing.T) {
 		return p
 	}
 	u.command(connect)
-	u.wants("Cannot be done", "port is busy: 2>34", "m policy: safe")
+	u.wants("cannot be done", "port is busy: 2>34", "m policy: safe")
 	u.accept()
 	u.mutations()
 	u.keys("m")
@@ -427,6 +427,44 @@ func TestBurst(t *testing.T) {
 	if u.page().focus != "rail0/33" {
 		t.Errorf("the cursor is on %q", u.page().focus)
 	}
+}
+
+// TestBurst_Navigation: keys that only change what is shown work when typed faster than they
+// are read; nothing is proposed or accepted, and nothing is done behind a key that is left.
+func TestBurst_Navigation(t *testing.T) {
+	burst := func(s string) tea.KeyMsg { return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(s)} }
+	u := newUI(t, tuitest.Testbed(), 80, 24, Options{})
+	u.lab.Answer = risky
+	tests := []struct {
+		keys string
+		at   int
+		says string
+	}{
+		{"2jj", 1, ""}, {"3C", 2, "C was left alone"}, {"45", 4, ""}, {"1vv", 0, ""}, {"-", 4, ""}, {"1c2", 0, "c was left alone"},
+		{"2u", 1, "u was left alone"}, {"1!", 0, "! was left alone"}, {"2y1", 1, "y was left alone"}, {"1R", 0, "R was left alone"},
+	}
+	for _, x := range tests {
+		u.send(burst(x.keys))
+		if u.m.at != x.at || u.m.top() != nil {
+			t.Errorf("%s: screen %d, want %d; window %T", x.keys, u.m.at, x.at, u.m.top())
+		}
+		if x.says != "" {
+			u.wants(x.says)
+		}
+		u.mutations()
+	}
+	u.send(burst("1'12>40"))
+	if p, ok := u.m.top().(*prompt); !ok || p.edit.String() != "12>40" {
+		t.Errorf("what follows ' is not typed: %T", u.m.top())
+	}
+	u.keys("esc")
+	u.command(connect)
+	u.pass(time.Second)
+	u.send(burst("2y"))
+	if u.m.at != 0 || u.dialog() == nil {
+		t.Error("a preview is left by a burst")
+	}
+	u.mutations()
 }
 
 func TestBack(t *testing.T) {

@@ -36,8 +36,11 @@ const frameLines = 4
 // banners is how many lines say that something is out of the ordinary.
 func (m *model) banners() int {
 	n := 0
-	if m.newest.Panic != nil {
+	if p := m.newest.Panic; p != nil {
 		n++
+		if p.Lit != "" {
+			n++
+		}
 	}
 	if !m.frozen.IsZero() {
 		n++
@@ -215,6 +218,11 @@ func (m *model) drawBanners(a canvas.Area) canvas.Area {
 		end := " :lift ends it "
 		l.Fit(0, 0, l.W-canvas.Width(end), text+": "+p.Reason, style)
 		l.TextRight(l.W, 0, end, style)
+		if p.Lit != "" {
+			l, a = a.Top(1)
+			l.Fill(' ', style)
+			l.Fit(0, 0, l.W, " ⚠ "+p.Lit, style)
+		}
 	}
 	if !m.frozen.IsZero() {
 		var l canvas.Area
@@ -237,7 +245,24 @@ func (m *model) drawMessage(a canvas.Area) {
 	x := a.W - canvas.Width(status) - 1
 	a.Text(x, 0, status, canvas.S(canvas.Dim))
 	text, style := m.message()
+	if (style.Role == canvas.Bad || style.Role == canvas.Warn) && canvas.Width(text) > x-3 && m.logged(text) {
+		text += "; 6 shows all"
+	}
 	a.Fit(1, 0, max(0, x-3), keepEnd(text, max(0, x-3)), style)
+}
+
+// recentLines is how many lines of the log are searched for a message.
+const recentLines = 100
+
+// logged reports whether the log has all of a message.
+func (m *model) logged(message string) bool {
+	log := m.newest.Log
+	for i := len(log) - 1; i >= max(0, len(log)-recentLines); i-- {
+		if t := log[i].Text; t != "" && strings.HasSuffix(message, t) {
+			return true
+		}
+	}
+	return false
 }
 
 // keepEnd cuts a text that is too wide before its last clause, which is what can be done
@@ -262,6 +287,9 @@ func (m *model) message() (string, canvas.Style) {
 		}
 		if m.quitting {
 			text += "; quits after it"
+		}
+		if m.note.bad { // said since it is being sent
+			text = "✗ " + m.note.text + "; " + text
 		}
 		return text, canvas.S(canvas.Busy)
 	}

@@ -32,6 +32,7 @@ type app struct {
 	set      settings
 	started  bool // the command line was understood
 	mute     bool // it was said that nobody reads what is written
+	offer    bool // other processes may use the emulated switches of this one
 
 	// Opened when first asked for.
 	log   *history.Log
@@ -267,6 +268,7 @@ func (a *app) lab() (*lab.Lab, error) {
 	if err != nil {
 		return nil, err
 	}
+	opt.Join, opt.Offer = true, a.offer
 	a.bench = lab.New(f, opt)
 	return a.bench, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ocslab/ocslab/lab"
+	"github.com/ocslab/ocslab/lab/blackout"
 	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/ocs"
 )
@@ -232,7 +233,49 @@ func (a *app) planned(ctx context.Context, name string, p intent) (*lab.Opened, 
 	} else {
 		r, err = ocs.Preview(ctx, sw, p.want, p.mode)
 	}
+	if err == nil {
+		err = a.notInPanic(sw, r.Change)
+	}
 	return sw, r.Change, aboutSwitch(sw.Name, err)
+}
+
+// notInPanic refuses a change that would bring light to where a panic keeps it dark.
+func (a *app) notInPanic(sw *lab.Opened, c ocs.Change) error {
+	dir, err := a.stateDir()
+	if err != nil {
+		return err
+	}
+	f, err := a.file()
+	if err != nil {
+		return err
+	}
+	return blackout.New(blackout.Options{File: f, StateDir: dir}).Refuse(blackout.Light{Switch: sw.Name, Device: sw.Device, Add: c.Add})
+}
+
+// unlessPanic refuses what a panic forbids that was called since the change was planned.
+type unlessPanic struct {
+	ocs.Switch
+	refuse func(ocs.Change) error
+}
+
+// Unwrap returns the switch inside.
+func (u unlessPanic) Unwrap() ocs.Switch { return u.Switch }
+
+// Apply refuses, or does what the switch inside does.
+func (u unlessPanic) Apply(ctx context.Context, c ocs.Change) (ocs.Receipt, error) {
+	if err := u.refuse(c); err != nil {
+		return ocs.Receipt{}, err
+	}
+	return u.Switch.Apply(ctx, c)
+}
+
+// noPanic refuses a run as long as a panic is in force in its lab.
+func (a *app) noPanic(f *lab.File, opt lab.Options) error {
+	dir, err := a.stateDir()
+	if err != nil {
+		return err
+	}
+	return blackout.New(blackout.Options{File: f, Device: lab.New(f, opt).Device, StateDir: dir}).Refuse(blackout.Light{})
 }
 
 // change moves light on one switch: it is recorded, sent, read back, and told.
@@ -254,10 +297,11 @@ func (a *app) change(ctx context.Context, name string, f changeFlags, p intent) 
 	}
 	rec := log.Wrap(sw, history.Entry{Switch: name, Device: sw.Device, Command: commandLine(), UndoOf: p.undo})
 	var report ocs.Report
+	safe := unlessPanic{rec, func(c ocs.Change) error { return a.notInPanic(sw, c) }}
 	if p.make != nil {
-		report, err = ocs.Execute(ctx, rec, p.make)
+		report, err = ocs.Execute(ctx, safe, p.make)
 	} else {
-		report, err = ocs.Reconcile(ctx, rec, p.want, p.mode)
+		report, err = ocs.Reconcile(ctx, safe, p.want, p.mode)
 	}
 	recorded := rec.Confirm(report, err)
 	a.tell(sw.Name, report, rec.ID(), err)

@@ -10,6 +10,7 @@ import (
 	"github.com/ocslab/ocslab/experiment/runs"
 	firmwarenotes "github.com/ocslab/ocslab/firmware-notes"
 	"github.com/ocslab/ocslab/lab"
+	"github.com/ocslab/ocslab/lab/blackout"
 	"github.com/ocslab/ocslab/linkmon/watch"
 	"github.com/ocslab/ocslab/ocs"
 )
@@ -51,7 +52,8 @@ func exitCode(err error) int {
 	case errors.As(err, &usage), errors.As(err, &syntax), errors.As(err, &url), errors.As(err, &file),
 		errors.Is(err, lab.ErrUnknown), errors.Is(err, firmwarenotes.ErrUnknown), errors.Is(err, ocs.ErrPort), errors.Is(err, runs.ErrUnknown):
 		return exitUsage
-	case errors.Is(err, ocs.ErrConflict), errors.Is(err, ocs.ErrInterlock), errors.Is(err, ocs.ErrLeaseLost), errors.Is(err, runs.ErrBusy):
+	case errors.Is(err, ocs.ErrConflict), errors.Is(err, ocs.ErrInterlock), errors.Is(err, ocs.ErrLeaseLost), errors.Is(err, runs.ErrBusy),
+		errors.Is(err, blackout.ErrInForce):
 		return exitRefused
 	case errors.Is(err, ocs.ErrVerify), errors.Is(err, mzi.ErrVerification), errors.Is(err, watch.ErrIncomplete), errors.Is(err, errLimit):
 		return exitVerify

@@ -150,6 +150,13 @@ of the lab file; profiles are ` + strings.Join(firmwarenotes.Names(), ", ") + `.
 			if err != nil {
 				return err
 			}
+			with, err := a.labOptions()
+			if err != nil {
+				return err
+			}
+			if err := a.noPanic(l.File, with); err != nil {
+				return fmt.Errorf("nothing is measured: %w", err)
+			}
 			if a.set.Emulated {
 				if done, err := enter(); done {
 					return err

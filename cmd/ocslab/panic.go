@@ -16,6 +16,7 @@ import (
 type panicFlags struct {
 	reason               string
 	lift, status, dryRun bool
+	id                   int // of the panic to lift, 0 for all
 }
 
 func (a *app) panicCommand() *cobra.Command {
@@ -30,12 +31,15 @@ that fails holds up no other.
 
 What is closed and removed is written to the state directory before it is sent.
 "ocslab panic --lift" opens exactly those shutters and puts the circuits back, as far as
-their ports are free. "ocslab panic" alone shows what is dark.`,
+their ports are free; with --id, those of one panic. "ocslab panic" alone shows what is
+dark, and what has failed or not confirmed that it is. While a panic is in force, no run
+begins and no circuit is made that would bring light to where it is to be dark.`,
 		Example: "  ocslab --lab lab.yaml panic --reason 'work at the rack'\n  ocslab --lab lab.yaml panic --lift",
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.panic(cmd, f, args) },
 	}
 	c.Flags().StringVar(&f.reason, "reason", "", "why, in a few `WORDS`")
 	c.Flags().BoolVar(&f.lift, "lift", false, "give back the light that was taken")
+	c.Flags().IntVar(&f.id, "id", 0, "lift only the panic of this `NUMBER`, as --status has it")
 	c.Flags().BoolVar(&f.status, "status", false, "show what is dark")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print what would be done and do nothing")
 	return c
@@ -47,6 +51,10 @@ func (a *app) panic(cmd *cobra.Command, f panicFlags, names []string) error {
 	switch {
 	case f.lift && f.status, f.lift && reasoned, f.status && reasoned:
 		return usagef("want one of --reason, --lift and --status")
+	case cmd.Flags().Changed("id") && !f.lift:
+		return usagef("--id goes with --lift")
+	case cmd.Flags().Changed("id") && f.id < 1:
+		return usagef("--id: want the number of a panic, as --status has it")
 	case len(names) > 0 && (f.lift || f.status):
 		return usagef("--lift and --status are about all switches: name none")
 	case reasoned && strings.TrimSpace(f.reason) == "":
@@ -69,7 +77,7 @@ func (a *app) panic(cmd *cobra.Command, f panicFlags, names []string) error {
 	})
 	switch {
 	case f.lift:
-		return a.liftPanic(cmd.Context(), b, f.dryRun)
+		return a.liftPanic(cmd.Context(), b, f)
 	case reasoned && f.dryRun:
 		steps, err := b.Plan(cmd.Context(), names...)
 		if err != nil {
@@ -87,21 +95,28 @@ func (a *app) panic(cmd *cobra.Command, f panicFlags, names []string) error {
 	return a.panicStatus(b, f.status, names)
 }
 
-func (a *app) liftPanic(ctx context.Context, b *blackout.Blackout, dryRun bool) error {
-	if dryRun {
-		steps, err := b.PlanLift(ctx)
+func (a *app) liftPanic(ctx context.Context, b *blackout.Blackout, f panicFlags) error {
+	var numbers []int
+	if f.id != 0 {
+		numbers = []int{f.id}
+	}
+	if f.dryRun {
+		steps, err := b.PlanLift(ctx, numbers...)
 		if err != nil {
-			return noneToLift(err)
+			return noneToLift(err, f.id)
 		}
 		return a.panicSteps(steps)
 	}
-	results, err := b.Lift(ctx)
+	results, err := b.Lift(ctx, numbers...)
 	a.panicResults(results)
-	return noneToLift(err)
+	return noneToLift(err, f.id)
 }
 
-func noneToLift(err error) error {
-	if errors.Is(err, blackout.ErrNone) {
+func noneToLift(err error, id int) error {
+	switch {
+	case errors.Is(err, blackout.ErrNone) && id != 0:
+		return usagef("there is nothing to lift: no panic %d of this lab is in force; \"ocslab panic --status\" lists those that are", id)
+	case errors.Is(err, blackout.ErrNone):
 		return usagef("there is nothing to lift: no light of this lab was taken")
 	}
 	return err
@@ -112,12 +127,13 @@ type panicLine struct {
 	Switch  string  `json:"switch"`
 	Closed  string  `json:"closed"`  // ports whose shutters were closed or, lifted, are open again
 	Removed ocs.Map `json:"removed"` // circuits that were removed or, lifted, are back
-	State   string  `json:"state"`   // "dark", "failed", "lifted"; "planned" with --dry-run
+	State   string  `json:"state"`   // "dark", "failed", "lifted", "asked"; "planned" with --dry-run
 	Left    ocs.Map `json:"left,omitzero"`
 	Note    string  `json:"note,omitempty"`
 	Reason  string  `json:"reason,omitempty"`
 	Who     string  `json:"who,omitempty"`
 	At      string  `json:"at,omitempty"` // RFC 3339
+	ID      int     `json:"id,omitempty"` // of the panic, with --status
 	Error   string  `json:"error,omitempty"`
 }
 
@@ -207,7 +223,7 @@ func (a *app) panicStatus(b *blackout.Blackout, asked bool, names []string) erro
 		return nil
 	}
 	for _, c := range calls {
-		a.printf("since %s, by %s: %s\n", c.At.Local().Format(time.DateTime), c.Who, c.Reason)
+		a.printf("panic %d since %s, by %s: %s\n", c.N, c.At.Local().Format(time.DateTime), c.Who, c.Reason)
 		t := table{}
 		for _, d := range c.Dark {
 			if d.Lifted {
@@ -215,11 +231,15 @@ func (a *app) panicStatus(b *blackout.Blackout, asked bool, names []string) erro
 			}
 			step := blackout.Step{Switch: d.Switch, Close: d.Closed, Change: ocs.Change{Remove: d.Removed}}
 			if a.set.JSON {
-				line := lineOf(step, string(blackout.IsDark), nil)
-				line.Reason, line.Who, line.At = c.Reason, c.Who, c.At.Format(time.RFC3339Nano)
+				line := lineOf(step, string(d.Now()), nil)
+				line.Reason, line.Who, line.At, line.ID, line.Error = c.Reason, c.Who, c.At.Format(time.RFC3339Nano), c.N, d.Why
 				a.json(line)
 			}
-			t.row(d.Switch, string(blackout.IsDark), stepWords(step, true))
+			words := stepWords(step, true)
+			if d.Now() != blackout.IsDark {
+				words = d.What()
+			}
+			t.row(d.Switch, string(d.Now()), words)
 		}
 		if !a.set.JSON {
 			t.write(a.out, "  ")

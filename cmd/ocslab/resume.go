@@ -8,6 +8,7 @@ import (
 
 	"github.com/ocslab/ocslab/experiment/analysis"
 	"github.com/ocslab/ocslab/experiment/execution"
+	"github.com/ocslab/ocslab/lab"
 )
 
 func (a *app) runsResumeCommand() *cobra.Command {
@@ -65,16 +66,28 @@ func (a *app) resume(ctx context.Context, text string, only bool, to reportFlags
 		}
 		return nil
 	}
+	with, err := a.executionOptions()
+	if err != nil {
+		return err
+	}
+	f, err := lab.Parse(before.Meta.LabPath, before.Lab)
+	if err != nil {
+		return err
+	}
+	if before.Meta.LabPath == "" {
+		f.Path = "" // the built-in testbed
+	}
+	opt := with.Lab
+	opt.Emulated = before.Meta.Emulated
+	if err := a.noPanic(f, opt); err != nil {
+		return fmt.Errorf("%s is not gone on with, and no light is put back: %w", id, err)
+	}
 	if before.Meta.Emulated {
 		if done, err := enter(); done {
 			return err
 		}
 	}
 	moreProcessors()
-	with, err := a.executionOptions()
-	if err != nil {
-		return err
-	}
 	x, err := execution.Resume(ctx, with, id)
 	if err != nil {
 		return err

@@ -136,16 +136,19 @@ func (a *app) experiment(cmd *cobra.Command, f *plan.File, figure string, flags 
 	if flags.plan {
 		return a.printPlan(c.Plan, f)
 	}
+	with, err := a.executionOptions()
+	if err != nil {
+		return err
+	}
+	if err := a.noPanic(c.Lab, with.Lab); err != nil {
+		return fmt.Errorf("no run begins: %w", err)
+	}
 	if a.set.Emulated {
 		if done, err := enter(); done {
 			return err
 		}
 	}
 	moreProcessors()
-	with, err := a.executionOptions()
-	if err != nil {
-		return err
-	}
 	x, err := execution.Begin(cmd.Context(), with, c)
 	if err != nil {
 		return err

@@ -198,7 +198,7 @@ func exitcode(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit code %d, want %d\nstdout: %s\nstderr: %s", got, want, stdout.String(), stderr.String())
 	}
-	if strings.Contains(stderr.String(), "panic") || want != 0 && strings.Count(stderr.String(), "\n") < 1 {
+	if strings.Contains(stderr.String(), "goroutine ") || want != 0 && strings.Count(stderr.String(), "\n") < 1 {
 		ts.Fatalf("want a sentence on stderr, got %q", stderr.String())
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/ocslab/ocslab/examples"
 	firmwarenotes "github.com/ocslab/ocslab/firmware-notes"
 	"github.com/ocslab/ocslab/lab"
+	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/tui"
 	"github.com/ocslab/ocslab/tui/live"
 	"github.com/ocslab/ocslab/tui/styles"
@@ -119,10 +120,20 @@ func (a *app) tui(ctx context.Context, flags *tuiFlags, f *lab.File) (err error)
 	if err != nil {
 		return err
 	}
-	opt.Trace = nil // the log shows it
+	opt.Trace = nil  // the log shows it
+	opt.Offer = true // the commands it shows work beside it
 	state := opt.StateDir
 	if fresh {
+		// What it does is nothing that ocslab undo could take back later.
 		opt.StateDir = ""
+		dir, err := os.MkdirTemp("", "ocslab-demo-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		if a.log, err = history.Open(dir); err != nil {
+			return err
+		}
 	}
 	log, err := a.history()
 	if err != nil {

@@ -88,7 +88,7 @@ func (s *screen) click(x, y int) {
 func (s *screen) accept() {
 	s.t.Helper()
 	s.note("keys  y")
-	for deadline := time.Now().Add(patience); strings.Contains(s.text(), "Preview"); {
+	for deadline := time.Now().Add(patience); strings.Contains(s.text(), "do nothing ]"); {
 		if time.Now().After(deadline) {
 			s.t.Fatalf("the preview stays\n%s", s.text())
 		}
@@ -184,9 +184,9 @@ protect: [rail0/31]
 	s.want(`bench  REAL`, `1 switch up`, `1>33 free`)
 
 	s.keys("Right", "Enter")
-	s.want(`Preview`, `\+ 1>34 +gpu1/ens1f0 → gpu2/ens1f0`, `\$ ocslab --lab \S+ connect rail0 '1>34'`, `\[ enter +do nothing \]`)
+	s.want(`─ preview ─`, `\+ 1>34 +gpu1/ens1f0 → gpu2/ens1f0`, `\$ ocslab --lab \S+ connect rail0 '1>34'`, `\[ enter +do nothing \]`)
 	s.keys("Enter") // the default does nothing
-	s.gone(`Preview`)
+	s.gone(`─ preview ─`)
 	s.want(`1>34 free`)
 	s.keys("Enter")
 	s.want(`\+ 1>34`)
@@ -194,11 +194,11 @@ protect: [rail0/31]
 	s.want(`1>34 connected, read back as asked`, `● 1>34 light`, `loss +\d\.\d\d dB`, `set by us, change 1`)
 
 	s.keys("u")
-	s.want(`Preview`, `- 1>34`)
+	s.want(`─ preview ─`, `- 1>34`)
 	s.accept()
 	s.want(`1>34 free`)
 	s.keys("U")
-	s.want(`Preview`, `\+ 1>34`)
+	s.want(`─ preview ─`, `\+ 1>34`)
 	s.accept()
 	s.want(`● 1>34 light`)
 
@@ -290,12 +290,63 @@ func TestTUI_ReadOnly(t *testing.T) {
 	s.gone(`:connect`)
 	s.keys("v")
 	s.want(`ingress +egress`)
-	if text := s.text(); strings.Contains(text, "● light") || strings.Contains(text, "Preview") {
+	if text := s.text(); strings.Contains(text, "● light") || strings.Contains(text, "─ preview ─") {
 		t.Errorf("something was connected, or proposed:\n%s", text)
 	}
 	s.keys("q")
 	s.want(`exit code 0`)
 	if data, err := os.ReadFile(filepath.Join(dir, "state", "history.ndjson")); err == nil && len(data) > 0 {
 		t.Error("there is a change in the history")
+	}
+}
+
+// Ensure the commands that the UI shows work in another shell while it is open on the
+// emulated testbed, on the same switch and in the same history.
+func TestTUI_Beside(t *testing.T) {
+	dir := t.TempDir()
+	ocslab := installed(t)
+	state := filepath.Join(dir, "state")
+	env := []string{"OCSLAB_STATE_DIR=" + state, "HOME=" + dir, "TERM=screen-256color", "NO_COLOR=1", "LANG=C.UTF-8"}
+	s := newScreen(t, 120, 40, env, ocslab, "tui", "--rung", "memory")
+	s.want(`1 switch up`)
+	other := func(args ...string) string {
+		t.Helper()
+		out, err := exec.Command(ocslab, append([]string{"--state-dir", state, "--emulated"}, args...)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	other("connect", "rail0", "1>34")
+	s.want(`1 circuit`)
+	s.keys("u")
+	s.want(`do nothing \]`, `- 1>34`)
+	s.accept()
+	s.want(`0 circuits`)
+	if text := other("history"); !strings.Contains(text, "undone by 2") {
+		t.Errorf("the history is\n%s", text)
+	}
+	s.keys("q")
+	s.want(`exit code 0`)
+}
+
+// Ensure the demo, which remembers nothing, leaves nothing in the history that is not on the
+// switches that others emulate.
+func TestTUI_Demo(t *testing.T) {
+	dir := t.TempDir()
+	env := []string{"OCSLAB_STATE_DIR=" + filepath.Join(dir, "state"), "HOME=" + dir, "TMPDIR=" + dir, "TERM=screen-256color", "NO_COLOR=1", "LANG=C.UTF-8"}
+	s := newScreen(t, 120, 40, env, installed(t), "demo", "--tui", "--rung", "memory")
+	s.want(`1 switch up`)
+	s.keys("Right", "Enter")
+	s.want(`do nothing \]`, `\+ 1>34`)
+	s.accept()
+	s.want(`1>34 connected`)
+	s.keys("q")
+	s.want(`exit code 0`)
+	if data, err := os.ReadFile(filepath.Join(dir, "state", "history.ndjson")); err == nil && len(data) > 0 {
+		t.Errorf("the history has\n%s", data)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "ocslab-demo-*")); len(left) > 0 {
+		t.Errorf("%q are left", left)
 	}
 }

@@ -96,6 +96,7 @@ they report, and circuits that somebody else has moved.`,
 			if err != nil {
 				return err
 			}
+			a.offer = true // what is watched is moved from elsewhere
 			l, err := a.lab()
 			if err != nil {
 				return err

@@ -23,17 +23,33 @@ import (
 const (
 	charWidth = 8.4 // of a 14 px monospace font
 	margin    = 16
+)
 
+// The colours of what has none of its own; -light changes them.
+var (
 	background = "#11151c"
 	foreground = "#d7dde6"
 )
 
 func main() {
 	prompt := flag.String("prompt", "", "command line to show above the text")
+	light := flag.Bool("light", false, "draw on white, as on a light terminal")
 	flag.Parse()
+	if *light {
+		onWhite()
+	}
 	if err := draw(os.Stdout, os.Stdin, *prompt); err != nil {
 		fmt.Fprintln(os.Stderr, "termsvg:", err)
 		os.Exit(1)
+	}
+}
+
+// onWhite makes the colours those of a light terminal.
+func onWhite() {
+	background, foreground = "#ffffff", "#1f2328"
+	base = [...]string{
+		"#24292f", "#b3261e", "#1a7f37", "#8a5a00", "#005fb8", "#7a3ea8", "#0b6e6e", "#6e7781",
+		"#57606a", "#d1362c", "#2da44e", "#b08800", "#218bff", "#a475f9", "#3192aa", "#8c959f",
 	}
 }
 
@@ -178,12 +194,14 @@ func extended(numbers []string, i int) (string, int) {
 	return "", i + 1
 }
 
+// base are the first 16 colours of a terminal.
+var base = [...]string{
+	"#1c2028", "#ff6b6b", "#5fd787", "#ffd75f", "#5fa8ff", "#c792ea", "#56c8c8", "#c8ccd4",
+	"#6b7280", "#ff8787", "#87ffaf", "#ffe08a", "#87c3ff", "#dcb3ff", "#87e0e0", "#ffffff",
+}
+
 // palette is one of the 256 colours of a terminal.
 func palette(n int) string {
-	base := [...]string{
-		"#1c2028", "#ff6b6b", "#5fd787", "#ffd75f", "#5fa8ff", "#c792ea", "#56c8c8", "#c8ccd4",
-		"#6b7280", "#ff8787", "#87ffaf", "#ffe08a", "#87c3ff", "#dcb3ff", "#87e0e0", "#ffffff",
-	}
 	switch {
 	case n < len(base):
 		return base[n]

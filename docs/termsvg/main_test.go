@@ -53,3 +53,16 @@ func TestShape(t *testing.T) {
 		}
 	}
 }
+
+func TestOnWhite(t *testing.T) {
+	b, f, c := background, foreground, base
+	t.Cleanup(func() { background, foreground, base = b, f, c })
+	onWhite()
+	var out strings.Builder
+	if err := draw(&out, strings.NewReader("a\x1b[33mb\n"), ""); err != nil {
+		t.Fatal(err)
+	}
+	if svg := out.String(); !strings.Contains(svg, `rx="8" fill="#ffffff"`) || strings.Contains(svg, `fill="`+f+`"`) || strings.Contains(svg, c[3]) {
+		t.Errorf("not on white:\n%s", svg)
+	}
+}

@@ -51,7 +51,9 @@ func New(opt Options) *Blackout { return &Blackout{opt} }
 type State string
 
 // The states. Dark is a switch on which no light of the lab is left but what its Note says.
+// Asked is one that was asked for that, and of which nobody has written down what became of it.
 const (
+	IsAsked  State = "asked"
 	IsDark   State = "dark"
 	IsFailed State = "failed"
 	IsLifted State = "lifted"
@@ -236,15 +238,16 @@ type pending struct {
 	dir string
 	at  time.Time
 
-	mu   sync.Mutex // guards call.N
-	call Call
+	mu    sync.Mutex // guards what follows
+	call  Call
+	begun bool // it is written down
 }
 
 // write changes what is written down of the panic, which is begun if it was not.
 func (p *pending) write(ctx context.Context, fn func(*Call)) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return edit(ctx, p.dir, func(c *content) error {
+	err := edit(ctx, p.dir, func(c *content) error {
 		call := c.call(p.call.N)
 		if call == nil {
 			p.call.N, p.call.At = c.next(), p.at
@@ -257,6 +260,40 @@ func (p *pending) write(ctx context.Context, fn func(*Call)) error {
 		fn(call)
 		return nil
 	})
+	p.begun = p.begun || err == nil
+	return err
+}
+
+// fails writes down why a switch is not dark. A panic that was lifted while the switch hung
+// does not begin anew by that.
+func (p *pending) fails(ctx context.Context, name, device, why string) error {
+	p.mu.Lock()
+	begun, n := p.begun, p.call.N
+	p.mu.Unlock()
+	if !begun {
+		return p.write(ctx, func(c *Call) { c.on(name, device).became(IsFailed, why) })
+	}
+	return edit(ctx, p.dir, func(c *content) error {
+		if call := c.call(n); call != nil && call.Lifted.IsZero() {
+			call.on(name, device).became(IsFailed, why)
+		}
+		return nil
+	})
+}
+
+// darkened writes down that a switch is dark. That holds for the panics before, too, which
+// wanted just that.
+func (p *pending) darkened(ctx context.Context, name, device string) error {
+	return edit(ctx, p.dir, func(c *content) error {
+		for i := range c.Calls {
+			for j := range c.Calls[i].Dark {
+				if d := &c.Calls[i].Dark[j]; d.Device == device && d.Switch == name && !d.Lifted {
+					d.became(IsDark, "")
+				}
+			}
+		}
+		return nil
+	})
 }
 
 // blacken darkens one switch.
@@ -267,33 +304,38 @@ func (b *Blackout) blacken(ctx context.Context, p *pending, name string) Result 
 	}
 	step, now := b.plan(ctx, name, look)
 	r := Result{Step: step, State: IsDark}
-	fail := func(err error) Result {
+	var unwritten error
+	fail := func(how string, err error) Result {
+		if step.Device != "" && unwritten == nil {
+			if e := p.fails(ctx, name, step.Device, how+": "+strings.TrimPrefix(err.Error(), name+": ")); e != nil {
+				err = fmt.Errorf("%w; that it is not dark could not be written down: %w", err, e)
+			}
+		}
 		r.State, r.Err = IsFailed, about(name, "darken", err)
 		return r
 	}
 	if step.Err != nil && !step.Stale {
-		return fail(step.Err)
+		return fail("not reached", step.Err)
 	}
 	// What another panic keeps dark this one wants dark, too, when that is lifted.
 	kept, isKept := b.keptDark(step)
 	if step.Empty() && !isKept {
 		return r
 	}
-	var unwritten error
 	if len(step.Close) > 0 || isKept {
 		unwritten = p.write(ctx, func(c *Call) { c.on(name, step.Device).Closed = sorted(step.Close, kept) })
 	}
 	if step.Empty() {
 		if unwritten != nil {
-			return fail(fmt.Errorf("it is dark by another panic, and that this one wants it so, too, could not be written down: %w", unwritten))
+			return fail("failed", fmt.Errorf("it is dark by another panic, and that this one wants it so, too, could not be written down: %w", unwritten))
 		}
-		return r
+		return b.isDark(ctx, p, r)
 	}
 	sw := now.sw
 	if sw == nil { // it was not open in time
 		var err error
 		if sw, err = b.opt.Open(ctx, name); err != nil {
-			return fail(err)
+			return fail("not reached", err)
 		}
 	}
 	var closing, removing error
@@ -307,7 +349,15 @@ func (b *Blackout) blacken(ctx context.Context, p *pending, name string) Result 
 		removing = b.remove(ctx, p, sw, &r)
 	}
 	if err := joined(unwritten, closing, removing); err != nil {
-		return fail(err)
+		return fail("failed", err)
+	}
+	return b.isDark(ctx, p, r)
+}
+
+// isDark writes down that a switch is dark. If it cannot, it is dark all the same.
+func (b *Blackout) isDark(ctx context.Context, p *pending, r Result) Result {
+	if err := p.darkened(ctx, r.Switch, r.Device); err != nil {
+		r.Note = strings.TrimPrefix(r.Note+"; that it is dark could not be written down: "+err.Error(), "; ")
 	}
 	return r
 }
@@ -501,6 +551,10 @@ func (b *Blackout) PlanLift(ctx context.Context, numbers ...int) ([]Step, error)
 }
 
 func (b *Blackout) planLift(ctx context.Context, name, device string, dark []darkening, look looker) (Step, seen) {
+	if !slices.ContainsFunc(dark, func(d darkening) bool { return len(d.Closed) > 0 || d.Removed.Len() > 0 }) {
+		// It may be one that was not reached, and is not now; there is nothing to ask it for.
+		return Step{Switch: name, Device: device, Note: noteNothing}, seen{}
+	}
 	now := look(ctx, name, closedBy(dark))
 	have, stale := now.held, false
 	if now.err != nil {

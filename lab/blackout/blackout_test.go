@@ -341,15 +341,16 @@ func TestPanic_OneFails(t *testing.T) {
 		damage func(x *bench)
 		failed string
 		text   string
+		reach  string // what is remembered of it
 	}{
-		{"Unreachable", func(x *bench) { x.opening["a"] = boom }, "a", "a: darken: boom"},
-		{"Refuses", func(x *bench) { x.a.refuse = boom }, "a", "a: darken: boom"},
-		{"Jammed", func(x *bench) { x.a.jam = true }, "a", "the shutters of 1,2,33-35 are open"},
-		{"Silent", func(x *bench) { x.a.OnRead = func() error { return boom } }, "a", "boom"},
+		{"Unreachable", func(x *bench) { x.opening["a"] = boom }, "a", "a: darken: boom", "not reached: boom"},
+		{"Refuses", func(x *bench) { x.a.refuse = boom }, "a", "a: darken: boom", "failed: boom"},
+		{"Jammed", func(x *bench) { x.a.jam = true }, "a", "the shutters of 1,2,33-35 are open", "the shutters of 1,2,33-35 are open"},
+		{"Silent", func(x *bench) { x.a.OnRead = func() error { return boom } }, "a", "boom", "not reached: boom"},
 		{"Denies", func(x *bench) {
 			x.b.OnApply = func(ocs.Change) (ocs.Change, error) { return ocs.Change{}, ocs.ErrDenied }
-		}, "b", "refused by the device"},
-		{"Jammed mirror", func(x *bench) { x.b.OnApply = func(ocs.Change) (ocs.Change, error) { return ocs.Change{}, nil } }, "b", "1>34"},
+		}, "b", "refused by the device", "refused by the device"},
+		{"Jammed mirror", func(x *bench) { x.b.OnApply = func(ocs.Change) (ocs.Change, error) { return ocs.Change{}, nil } }, "b", "1>34", "1>34 is still there"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			x := newBench(t)
@@ -373,7 +374,9 @@ func TestPanic_OneFails(t *testing.T) {
 				t.Errorf("another is not dark: %s", got)
 			}
 			calls, _ := New(x.opt).InForce()
-			if what := calls[0].What(); tt.failed == "b" && what != "a: shutters of 1,2,33-35 closed" || len(calls) != 1 {
+			if what := calls[0].What(); len(calls) != 1 || tt.failed == "b" && !strings.HasPrefix(what, "a: shutters of 1,2,33-35 closed; b: failed: ") ||
+				tt.failed == "a" && !strings.HasPrefix(what, "a: ") || !strings.Contains(what, tt.reach+"; its light may still be on") ||
+				!slices.Equal(calls[0].Lit(), []string{tt.failed}) {
 				t.Errorf("in force: %q", what)
 			}
 			// What failed can be lifted all the same, and nothing is there that was not.

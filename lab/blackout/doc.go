@@ -22,7 +22,8 @@
 // # What is remembered
 //
 // What is about to be closed and removed is in panic.json of the state directory before it is
-// sent. So a panic can be lifted by another process, and after kill -9. What was written and
+// sent, and afterwards what became of it on each switch: dark, or failed and why. Until that is
+// written the switch counts as asked, and nobody says that it is dark. So a panic can be lifted by another process, and after kill -9. What was written and
 // not sent does no harm: lifting opens shutters that are open already, and puts back circuits
 // that are there. Each panic is a [Call] of its own there, also one that finds all dark by
 // another; lifting goes from the newest to the oldest, and opens no shutter that a panic

@@ -55,6 +55,44 @@ type Dark struct {
 	Removed ocs.Map    `json:"removed,omitzero"`
 	Change  int        `json:"change,omitempty"` // in the history, that removed these; 0 if not known
 	Lifted  bool       `json:"lifted,omitempty"`
+	// State says what became of it: IsDark, IsFailed, or IsAsked as long as that is not known.
+	// Files of older versions do not have it, which is read as IsAsked.
+	State State  `json:"state,omitempty"`
+	Why   string `json:"why,omitempty"` // why it failed: "not reached: connection refused"
+}
+
+// became says what became of a switch.
+func (d *Dark) became(s State, why string) { d.State, d.Why = s, why }
+
+// Now is what is known of the switch: IsDark, IsFailed or IsAsked.
+func (d Dark) Now() State {
+	if d.State == IsDark || d.State == IsFailed {
+		return d.State
+	}
+	return IsAsked
+}
+
+// What says for people what is known of the switch, without its name; "" of one on which
+// another panic had left nothing to do.
+func (d Dark) What() string {
+	var did, asked []string
+	if len(d.Closed) > 0 {
+		ports := ocs.FormatPorts(d.Closed)
+		did, asked = append(did, "shutters of "+ports+" closed"), append(asked, "close the shutters of "+ports)
+	}
+	if d.Removed.Len() > 0 {
+		did, asked = append(did, d.Removed.String()+" removed"), append(asked, "remove "+d.Removed.String())
+	}
+	switch d.Now() {
+	case IsDark:
+		return strings.Join(did, ", ")
+	case IsFailed:
+		return d.Why + "; its light may still be on"
+	}
+	if len(asked) == 0 {
+		return ""
+	}
+	return "asked to " + strings.Join(asked, " and ") + ", and has not confirmed that; its light may still be on"
 }
 
 // On returns what is dark on a device, and whether anything is.
@@ -66,21 +104,25 @@ func (c Call) On(device string) (Dark, bool) {
 	return c.Dark[i], true
 }
 
-// What says for people what a panic has darkened.
+// What says for people what a panic has darkened, and what it has not.
 func (c Call) What() string {
 	var parts []string
 	for _, d := range c.Dark {
-		if d.Lifted {
-			continue
-		}
-		if len(d.Closed) > 0 {
-			parts = append(parts, fmt.Sprintf("%s: shutters of %s closed", d.Switch, ocs.FormatPorts(d.Closed)))
-		}
-		if d.Removed.Len() > 0 {
-			parts = append(parts, fmt.Sprintf("%s: %v removed", d.Switch, d.Removed))
+		if text := d.What(); text != "" && !d.Lifted {
+			parts = append(parts, d.Switch+": "+text)
 		}
 	}
 	return strings.Join(parts, "; ")
+}
+
+// Lit are the switches of which it is not known that they are dark, in order of names.
+func (c Call) Lit() (switches []string) {
+	for _, d := range c.Dark {
+		if !d.Lifted && d.Now() != IsDark {
+			switches = append(switches, d.Switch)
+		}
+	}
+	return switches
 }
 
 // content is panic.json.

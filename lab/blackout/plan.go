@@ -57,6 +57,7 @@ func Ports(f *lab.File, switchName string) []ocs.Port {
 const (
 	noteNobody    = "no NIC of the lab is on it: its light is left alone"
 	noteDark      = "dark already"
+	noteNothing   = "nothing of it is to be given back"
 	noteProtected = "stays lit, as it uses a port that the lab file protects"
 	noteTaken     = "cannot be put back, as a port is in use otherwise"
 )

@@ -498,6 +498,31 @@ func TestPanic(t *testing.T) {
 	if st.Panic.Reason != "a fibre is open" || st.Panic.Who != blackout.Me() || !strings.Contains(st.Panic.What, "rail1: 1>321 removed") || st.Undo != "panic: a fibre is open" {
 		t.Errorf("%+v %q", st.Panic, st.Undo)
 	}
+	if st.Panic.Lit != "" {
+		t.Errorf("all is dark, but %q", st.Panic.Lit)
+	}
+	for _, w := range []Wish{connect(t, "rail1", "1>321"), connect(t, "rail0", "2>33"), {Verb: Configure, Configuration: "pair", Policy: ocs.Update}} {
+		if p := s.Preview(t.Context(), w); !errors.Is(p.Err, blackout.ErrInForce) || !strings.Contains(p.Err.Error(), "ocslab panic --lift --id 1") {
+			w.Policy = ocs.Update
+			if p = s.Preview(t.Context(), w); !errors.Is(p.Err, blackout.ErrInForce) {
+				t.Errorf("%v: %v", p.Title, p.Err)
+			}
+		} else if o := s.Apply(t.Context(), p); !errors.Is(o.Err, blackout.ErrInForce) {
+			t.Errorf("%v: applied: %v", p.Title, o.Err)
+		}
+	}
+	if got := holdsNow(t, s); got != dark {
+		t.Errorf("light came in a panic: %q", got)
+	}
+	if p := s.Preview(t.Context(), connect(t, "rail0", "9>41")); p.Err != nil {
+		t.Errorf("what is nobody's: %v", p.Err)
+	}
+	if p := s.Preview(t.Context(), Wish{Verb: Undo}); !slices.Equal(p.CLI, []string{"ocslab --emulated panic --lift --id 1"}) {
+		t.Errorf("undo shows %q", p.CLI)
+	}
+	if p := s.Preview(t.Context(), Wish{Verb: Lift}); !slices.Equal(p.CLI, []string{"ocslab --emulated panic --lift"}) {
+		t.Errorf("lift shows %q", p.CLI)
+	}
 	mustApply(t, s, Wish{Verb: Undo})
 	if got := holdsNow(t, s); got != lit {
 		t.Errorf("undone: %q, want %q", got, lit)
@@ -673,14 +698,14 @@ func TestRedo_PanicInAnotherPlace(t *testing.T) {
 	ready(t, s)
 	mustApply(t, s, connect(t, "rail1", "1>321"))
 	mustApply(t, s, Wish{Verb: PanicNow, Reason: "fire"})
-	mustApply(t, s, connect(t, "rail1", "2>322"))
+	mustApply(t, s, connect(t, "rail1", "9>329")) // nobody's of the lab
 	mustApply(t, s, Wish{Verb: Lift})
 	mustApply(t, s, Wish{Verb: Redo})
-	if got, want := holdsNow(t, s), "rail0  shut 1,2,33,34\nrail1  shut \n"; got != want {
+	if got, want := holdsNow(t, s), "rail0  shut 1,2,33,34\nrail1 9>329 shut \n"; got != want {
 		t.Errorf("dark: %q, want %q", got, want)
 	}
 	mustApply(t, s, Wish{Verb: Undo})
-	if got, want := holdsNow(t, s), "rail0  shut \nrail1 1>321,2>322 shut \n"; got != want {
+	if got, want := holdsNow(t, s), "rail0  shut \nrail1 1>321,9>329 shut \n"; got != want {
 		t.Errorf("lifted: %q, want %q", got, want)
 	}
 	mustApply(t, s, Wish{Verb: Undo})

@@ -69,7 +69,7 @@ func (s *Session) liftUnchanged(ctx context.Context, p Preview) error {
 	if p.Panic == 0 {
 		lifted = p.basis.calls
 	}
-	steps, err := s.blackout(liftCommand()).PlanLift(ctx, lifted...)
+	steps, err := s.blackout(nil).PlanLift(ctx, lifted...)
 	if err != nil {
 		return nil // lifting finds the same, and says so
 	}

@@ -3,6 +3,7 @@ package live
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ocslab/ocslab/lab"
@@ -96,5 +97,10 @@ func circuitsCommand(sw string, want ocs.Map, policy ocs.Policy, c ocs.Change) w
 // panicCommand calls a panic.
 func panicCommand(reason string) words { return words{"panic", "--reason", reason} }
 
-// liftCommand lifts all panics.
-func liftCommand() words { return words{"panic", "--lift"} }
+// liftCommand lifts one panic, or with 0 all.
+func liftCommand(n int) words {
+	if n == 0 {
+		return words{"panic", "--lift"}
+	}
+	return words{"panic", "--lift", "--id", strconv.Itoa(n)}
+}

@@ -239,8 +239,9 @@ func (b *bed) follow(ctx context.Context, t *experiment.Testbed) {
 	})
 	pace := time.NewTicker(hostsEvery)
 	defer pace.Stop()
+	before := map[probe.Flow]probe.FlowState{} // as of the last look
 	for {
-		b.lookAtHosts(t)
+		b.lookAtHosts(t, before)
 		if t.Watch != nil && b.watching.TryLock() {
 			t.Watch.Drain()
 			b.watching.Unlock()
@@ -275,17 +276,48 @@ const (
 	firmwareDown = "down"
 )
 
-// lookAtHosts enters what is watched, and how traffic stands.
-func (b *bed) lookAtHosts(t *experiment.Testbed) {
+// What is said of traffic.
+const (
+	trafficFlows = "flows"
+	trafficLost  = "lost"
+	trafficLate  = "late"
+)
+
+// staleFlow is how old the last verdict on a packet may be for it to tell how traffic stands
+// now: much longer than a verdict takes.
+const staleFlow = time.Second
+
+// traffic says how a flow stands, by what it was at the look before: "lost" only when packets
+// are missing. A machine that is busy sends late, or hands packets over later than they are
+// waited for, which makes them count as missing though they arrive: that is "late". It is ""
+// before anything is known, which is so while nobody sends. Of flows of agents no packets are
+// counted.
+func traffic(f, before probe.FlowState, now int64) string {
+	counted := f.Sent > 0
+	old := now-f.JudgedNS > int64(staleFlow)
+	switch {
+	case f.Err != nil || f.JudgedNS == 0:
+		return ""
+	case old, !f.Alive && counted && (f.Late > before.Late || f.Sent == before.Sent):
+		return trafficLate
+	case f.Alive:
+		return trafficFlows
+	}
+	return trafficLost
+}
+
+// lookAtHosts enters what is watched, and how traffic stands, by what it was before.
+func (b *bed) lookAtHosts(t *experiment.Testbed, before map[probe.Flow]probe.FlowState) {
 	sources := slices.Clone(t.Sources)
-	var traffic map[probe.Flow]bool
+	var flows map[probe.Flow]string
 	if t.Watch != nil {
 		sources = append(sources, t.Watch.Sources()...)
-		traffic = map[probe.Flow]bool{}
-		for _, f := range t.Watch.Flows() {
-			if f.Err == nil {
-				traffic[f.Flow] = f.Alive
-			}
+		flows = map[probe.Flow]string{}
+		states := t.Watch.Flows()
+		now := timeline.HostAxis().NS(time.Now())
+		for _, f := range states {
+			flows[f.Flow] = traffic(f, before[f.Flow], now)
+			before[f.Flow] = f
 		}
 	}
 	lacks := experiment.Missing(sources, t.Fabric != nil && t.Fabric.Rung() == fabric.Memory)
@@ -303,7 +335,7 @@ func (b *bed) lookAtHosts(t *experiment.Testbed) {
 		p.lacks = lacks
 		for _, n := range p.nics {
 			n.watched(covered[n.Name], sources)
-			n.traffic(traffic)
+			n.traffic(flows)
 		}
 	})
 }
@@ -336,13 +368,10 @@ func (n *nicPart) watched(on bool, sources []watch.Source) {
 }
 
 // traffic enters how the traffic to a NIC stands over the circuit that brings it light.
-func (n *nicPart) traffic(alive map[probe.Flow]bool) {
+func (n *nicPart) traffic(flows map[probe.Flow]string) {
 	text := ""
-	if on, known := alive[probe.Flow{From: n.Hears, To: n.Name}]; known && n.Hears != "" {
-		text = "lost"
-		if on {
-			text = "flows"
-		}
+	if n.Hears != "" {
+		text = flows[probe.Flow{From: n.Hears, To: n.Name}]
 	}
 	if text != n.Traffic {
 		n.Traffic, n.dirty = text, true

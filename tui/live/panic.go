@@ -60,8 +60,8 @@ func (s *Session) previewPanic(ctx context.Context, w Wish, n int) Preview {
 
 // previewLift looks at what lifting panics would do: one, or with 0 all.
 func (s *Session) previewLift(ctx context.Context, w Wish, n int) Preview {
-	p := Preview{Wish: w, Title: "lift the panic", Panic: n, CLI: s.lines([]words{liftCommand()})}
-	b := s.blackout(liftCommand())
+	p := Preview{Wish: w, Title: "lift the panic", Panic: n, CLI: s.lines([]words{liftCommand(n)})}
+	b := s.blackout(liftCommand(n))
 	calls, err := b.InForce()
 	if err == nil && len(calls) == 0 {
 		err = fmt.Errorf("%w: %w", ErrNothing, blackout.ErrNone)
@@ -70,10 +70,22 @@ func (s *Session) previewLift(ctx context.Context, w Wish, n int) Preview {
 		p.Err = err
 		return p
 	}
+	if n != 0 {
+		calls = slices.DeleteFunc(calls, func(c blackout.Call) bool { return c.N != n })
+	}
 	p.Title += ": " + reasonsText(calls)
 	steps, err := b.PlanLift(ctx, numbers(n)...)
 	p.Parts, p.Err = s.stepParts(steps), err
 	return p
+}
+
+// notInPanic refuses circuits that would bring light to where a panic in force keeps it dark,
+// or, with the zero Light, a run.
+func (s *Session) notInPanic(l blackout.Light) error {
+	if s.opt.StateDir == "" {
+		return nil
+	}
+	return s.blackout(nil).Refuse(l)
 }
 
 // numbers is one number, or none for 0.
@@ -209,7 +221,7 @@ func (s *Session) applyLift(ctx context.Context, p Preview) Outcome {
 			lifted = p.basis.calls
 		}
 	}
-	results, err := s.blackout(liftCommand()).Lift(ctx, lifted...)
+	results, err := s.blackout(liftCommand(p.Panic)).Lift(ctx, lifted...)
 	if errors.Is(err, blackout.ErrNone) {
 		err = fmt.Errorf("%w: %w", ErrNothing, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ocslab/ocslab/lab"
+	"github.com/ocslab/ocslab/lab/blackout"
 	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/ocs"
 )
@@ -193,6 +194,9 @@ func (s *Session) previewTask(ctx context.Context, k known, t task) Part {
 	if x.Err == nil {
 		x.Err = k.interlock(t.sw, x.Change)
 	}
+	if x.Err == nil {
+		x.Err = aboutSwitch(t.sw, s.notInPanic(blackout.Light{Switch: t.sw, Device: device, Add: x.Change.Add}))
+	}
 	return x
 }
 
@@ -282,7 +286,7 @@ func (k known) interlock(sw string, c ocs.Change) error {
 func (k known) ends(sw, device string, c ocs.CrossConnect) Ends {
 	e := Ends{Circuit: c, From: k.file.Sender(sw, c.Ingress), To: k.file.Receiver(sw, c.Egress)}
 	if n := k.state.NIC(e.To); n != nil && e.From != "" && n.Hears == e.From {
-		e.Traffic = n.Traffic == "flows"
+		e.Traffic = n.Traffic == trafficFlows || n.Traffic == trafficLate
 	}
 	if x := k.state.Switch(sw); x != nil {
 		if e.From == "" {

@@ -27,6 +27,7 @@ import (
 	"github.com/ocslab/ocslab/experiment/runs"
 	"github.com/ocslab/ocslab/internal/natural"
 	"github.com/ocslab/ocslab/lab"
+	"github.com/ocslab/ocslab/lab/blackout"
 	"github.com/ocslab/ocslab/linkmon/watch"
 	"github.com/ocslab/ocslab/ocs"
 )
@@ -356,7 +357,12 @@ func (s *Session) begin(ctx context.Context, prepare func(context.Context, execu
 	if err != nil {
 		return err
 	}
-	x, err := s.prepare(ctx, prepare)
+	var x *execution.Execution
+	if err = s.notInPanic(blackout.Light{}); err != nil {
+		err = fmt.Errorf("no run begins: %w", err)
+	} else {
+		x, err = s.prepare(ctx, prepare)
+	}
 	if err != nil {
 		s.release(a)
 		return err

@@ -21,6 +21,7 @@ import (
 	"github.com/ocslab/ocslab/experiment/runner"
 	"github.com/ocslab/ocslab/experiment/runs"
 	"github.com/ocslab/ocslab/lab"
+	"github.com/ocslab/ocslab/lab/blackout"
 	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/timeline"
@@ -548,6 +549,15 @@ func TestRun_PanicLeavesDark(t *testing.T) {
 	if r.Summary == nil || r.Summary.Restored {
 		t.Errorf("it has put the light back: %+v", r.Summary)
 	}
+	for name, begin := range map[string]func() error{
+		"start":  func() error { return s.StartRun(t.Context(), ocs.Safe) },
+		"resume": func() error { return s.Resume(t.Context(), x.Run.ID) },
+	} {
+		if err := begin(); !errors.Is(err, blackout.ErrInForce) || !strings.Contains(err.Error(), "panic --lift") {
+			t.Errorf("%s in a panic: %v", name, err)
+		}
+	}
+	mustApply(t, s, Wish{Verb: Lift})
 	if err := s.Resume(t.Context(), x.Run.ID); err != nil { // it can be gone on with
 		t.Error(err)
 	}

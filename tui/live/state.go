@@ -244,7 +244,7 @@ type NIC struct {
 	Flaps   int               // times carrier went since the session began
 	Outage  timeline.Interval // how long the last one took, in nanoseconds; zero if none
 	OutAt   time.Time         // when it ended
-	Traffic string            // "flows", "lost", "" if there is none to see
+	Traffic string            // "flows", "lost", "late", "" if there is none to see
 }
 
 // Sample is one reading of power.
@@ -346,5 +346,8 @@ type Panic struct {
 	At     time.Time
 	Reason string
 	Who    string
-	What   string // what was darkened, in words
+	What   string // what was darkened, and what was not, in words
+	// Lit says which switches have not said that they are dark, and why: "light may still be
+	// on at rail1: not reached: connection refused"; "" when all are dark.
+	Lit string
 }

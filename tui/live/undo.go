@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -301,13 +302,13 @@ func samePanic(a, b *Panic) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return a.At.Equal(b.At) && a.Reason == b.Reason && a.Who == b.Who && a.What == b.What
+	return a.At.Equal(b.At) && a.Reason == b.Reason && a.Who == b.Who && a.What == b.What && a.Lit == b.Lit
 }
 
 // panicOf is all panics in force as one, nil if there is none.
 func panicOf(calls []blackout.Call) *Panic {
 	var p *Panic
-	var reasons, who, what []string
+	var reasons, who, what, lit, why []string
 	add := func(list []string, text string) []string {
 		if text == "" || slices.Contains(list, text) {
 			return list
@@ -322,6 +323,14 @@ func panicOf(calls []blackout.Call) *Panic {
 			p = &Panic{At: c.At}
 		}
 		reasons, who, what = add(reasons, c.Reason), add(who, c.Who), add(what, c.What())
+		for _, d := range c.Dark {
+			if !d.Lifted && d.Now() != blackout.IsDark {
+				lit, why = add(lit, d.Switch), add(why, cmp.Or(d.Why, "not confirmed yet"))
+			}
+		}
+	}
+	if len(lit) > 0 {
+		p.Lit = fmt.Sprintf("light may still be on at %s: %s", strings.Join(lit, ", "), strings.Join(why, "; "))
 	}
 	if p != nil {
 		p.Reason, p.Who, p.What = strings.Join(reasons, "; "), strings.Join(who, ", "), strings.Join(what, "; ")

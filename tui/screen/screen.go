@@ -23,6 +23,15 @@ type Env struct {
 	ReadOnly bool
 }
 
+// Clock writes a time of day in the time zone of now, with the date unless it is today's.
+func (e Env) Clock(t time.Time) string {
+	t = t.In(e.Now.Location())
+	if t.Format(time.DateOnly) != e.Now.Format(time.DateOnly) {
+		return t.Format(time.DateTime)
+	}
+	return t.Format(time.TimeOnly)
+}
+
 // Screen is one of the six. It is used by one goroutine.
 type Screen interface {
 	// Name is the action that shows it.
@@ -49,6 +58,13 @@ type Screen interface {
 	Status(e Env) string
 	// Deselect clears the selection, and reports whether there was any.
 	Deselect() bool
+}
+
+// Applied is what a screen also has when it holds selections: they have served their purpose
+// when the change that they proposed was applied.
+type Applied interface {
+	// Applied is told what was applied. It clears what was selected for that.
+	Applied(p live.Preview)
 }
 
 // Mouse is what a mouse did.

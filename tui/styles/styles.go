@@ -79,7 +79,7 @@ var themes = [...]Theme{
 		canvas.Series1: {fg: "#005fb8"}, canvas.Series2: {fg: "#a04a00"}, canvas.Series3: {fg: "#1a7f37"},
 		canvas.Series4: {fg: "#7a3ea8"}, canvas.Series5: {fg: "#b3261e"}, canvas.Series6: {fg: "#0b6e6e"},
 	}},
-	{"contrast", "few, strong colours", [canvas.Roles]look{
+	{"contrast", "few, strong colours, for dark backgrounds", [canvas.Roles]look{
 		canvas.Text: {fg: "#ffffff"}, canvas.Dim: {fg: "#d0d0d0"}, canvas.Title: {fg: "#ffffff", attr: canvas.Bold | canvas.Underline},
 		canvas.Accent: {fg: "#00ffff", attr: canvas.Bold}, canvas.Good: {fg: "#00ff00"}, canvas.Warn: {fg: "#ffff00", attr: canvas.Bold},
 		canvas.Bad: {fg: "#ffffff", bg: "#c00000", attr: canvas.Bold}, canvas.Light: {fg: "#ffff00"}, canvas.Stale: {fg: "#b0b0b0"},

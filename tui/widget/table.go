@@ -3,6 +3,8 @@
 package widget
 
 import (
+	"slices"
+
 	"github.com/ocslab/ocslab/tui/canvas"
 )
 
@@ -134,6 +136,31 @@ func (t Table) Draw(a canvas.Area) []int {
 		}
 	}
 	return cols
+}
+
+// Need is how many columns of the terminal, of w, the table has a use for with rows that fit
+// into h lines.
+func (t Table) Need(w, h int) int {
+	rows := make([][]Value, min(Rows(h), max(0, t.Rows-t.Top)))
+	for i := range rows {
+		rows[i] = t.Row(t.Top + i)
+	}
+	if t.Rows > Rows(h) {
+		w-- // for the scrollbar
+	}
+	t.Columns = slices.Clone(t.Columns)
+	for i := range t.Columns {
+		t.Columns[i].Grow = false
+	}
+	_, widths := t.fit(w-2, rows)
+	need := 0
+	for _, n := range widths {
+		need += 2 + n
+	}
+	if t.Rows > Rows(h) {
+		need++
+	}
+	return need
 }
 
 // fit picks columns and widths for w columns of the terminal.

@@ -2,6 +2,7 @@ package widget
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -312,6 +313,11 @@ func (b Bar) Draw(a canvas.Area, x TimeAxis) {
 	}
 }
 
+// before reports whether a mark may be before an axis that begins at 0.
+func (b Bar) before(x TimeAxis) bool {
+	return x.From == 0 && (b.HasStart && b.Start.Earliest < 0 || b.HasFirst && b.First.Earliest < 0 || b.HasEnd && b.End.Earliest < 0)
+}
+
 // beyond points to a bar that is not among what is shown.
 func (b Bar) beyond(a canvas.Area, x TimeAxis, drawn bool) {
 	if drawn {
@@ -341,10 +347,27 @@ func (b Bar) note(a canvas.Area, x TimeAxis, last int) {
 		if b.HasFirst {
 			at = max(at, x.Column(b.First.Latest, a.W)+2)
 		}
+		if left := b.left(x, a.W) - 1 - canvas.Width(b.Note); at+canvas.Width(b.Note) > a.W && left >= 0 {
+			at = left // there is room before the bar
+		}
 	}
 	if text := canvas.Cut(b.Note, a.W-at); text != "" && text != "…" {
 		a.Text(at, 0, text, canvas.S(b.NoteRole))
 	}
+}
+
+// left is the first column that the bar, or what it says beside it, is drawn on.
+func (b Bar) left(x TimeAxis, w int) int {
+	first := w
+	for _, i := range [...]struct {
+		has bool
+		at  int64
+	}{{b.HasStart, b.Start.Earliest}, {b.HasFirst, b.First.Earliest}, {b.HasLead, b.Lead}, {b.HasUsual, b.Usual}} {
+		if i.has {
+			first = min(first, max(x.Column(i.at, w), 0))
+		}
+	}
+	return first
 }
 
 func pick(first bool, a, b rune) rune {
@@ -381,6 +404,9 @@ func rulerLines(h int) int {
 	return 0
 }
 
+// beforeZero is in front of a bar that may begin before the axis does, at 0.
+const beforeZero = "<0"
+
 // leastBar is how short a bar may be and still tell something.
 const leastBar = 24
 
@@ -406,7 +432,11 @@ func (f Waterfall) Draw(a canvas.Area) {
 		}
 	}
 	names = min(names, max(8, (a.W-leastBar)/2))
-	bar := a.W - 2 - names - 1
+	x := 2 + names + 1
+	if slices.ContainsFunc(rows, func(b Bar) bool { return b.before(f.Axis) }) {
+		x += len(beforeZero)
+	}
+	bar := a.W - x
 	if f.Rows > len(rows) {
 		bar -= 2 // for the scrollbar
 	}
@@ -422,7 +452,6 @@ func (f Waterfall) Draw(a canvas.Area) {
 		bar -= w + 2
 		kept = k + 1
 	}
-	x := 2 + names + 1
 	ruler := a.Sub(x, 0, bar, head)
 	f.Axis.Ruler(ruler)
 	if head > 0 {
@@ -442,6 +471,9 @@ func (f Waterfall) Draw(a canvas.Area) {
 	for i, b := range rows {
 		line := a.Sub(0, head+i, a.W, 1)
 		line.Fit(2, 0, names, b.Name, canvas.S(canvas.Text))
+		if b.before(f.Axis) {
+			line.Text(x-len(beforeZero), 0, beforeZero, canvas.S(canvas.Dim))
+		}
 		b.Draw(line.Sub(x, 0, bar, 1), f.Axis)
 		right := x + bar
 		for k := range kept {

@@ -274,3 +274,13 @@ func TestWaterfall_EmptyColumn(t *testing.T) {
 		t.Errorf("bars of %d and %d columns", a, b)
 	}
 }
+
+// What is said of a bar that is not expected back stands before a bar that has no room behind.
+func TestBar_NoteBefore(t *testing.T) {
+	x := TimeAxis{To: 1000 * ms}
+	b := Bar{Start: timeline.Point(900 * ms), HasStart: true, Open: true, Until: x.To, Note: "not expected back"}
+	c := tuitest.Draw(60, 1, func(a canvas.Area) { b.Draw(a, x) })
+	if text := c.String(); !strings.Contains(text, "not expected back █") {
+		t.Errorf("%q", text)
+	}
+}

@@ -130,7 +130,7 @@ func details(x *live.Switch, module, w int, e screen.Env) []row {
 func (p *page) trouble(x *live.Switch, e screen.Env) {
 	switch {
 	case x.Status == live.Lost:
-		p.fact("lost", "since "+clock(x.Since, e)+"; it is tried again until it answers"+vain(x.Tries), canvas.Bad)
+		p.fact("lost", "since "+e.Clock(x.Since)+"; it is tried again until it answers"+vain(x.Tries), canvas.Bad)
 	case x.Status == live.Opening && x.Err != nil:
 		p.fact("opening", "could not be reached so far; it is tried again until it answers"+vain(x.Tries), canvas.Warn)
 	case x.Status == live.Opening:
@@ -231,15 +231,6 @@ func (p *page) told(x *live.Switch) {
 	if !have["calibration"] && len(x.Modules) == 0 {
 		p.fact("calibration", "its age is "+untold, canvas.Dim)
 	}
-}
-
-// clock writes a time of day, with its date when that is another.
-func clock(t time.Time, e screen.Env) string {
-	t = t.In(e.Now.Location())
-	if y, m, d := t.Date(); y != e.Now.Year() || m != e.Now.Month() || d != e.Now.Day() {
-		return t.Format("2006-01-02 15:04:05")
-	}
-	return t.Format("15:04:05")
 }
 
 // severity is how an alarm of a severity looks.

@@ -13,7 +13,7 @@ import (
 
 // Draw draws the screen.
 func (s *Screen) Draw(a canvas.Area, e screen.Env) {
-	list, detail := s.parts(a)
+	list, detail := s.parts(a, e)
 	rows := s.rows(e)
 	at := s.place(rows)
 	s.drawList(list, rows, at, e)
@@ -39,7 +39,7 @@ func status(x *live.Switch) (sign string, role canvas.Role) {
 var columns = []widget.Column{
 	{Name: "switch", Keep: 100, Max: 24},
 	{Name: "state", Keep: 95},
-	{Name: "for", Keep: 60, Right: true},
+	{Name: "for", Width: 6, Keep: 60, Right: true},
 	{Name: "model", Keep: 50, Max: 28},
 	{Name: "ports", Keep: 40},
 	{Name: "circuits", Keep: 45, Right: true},
@@ -50,13 +50,17 @@ func (s *Screen) drawList(a canvas.Area, rows []*live.Switch, at int, e screen.E
 	if a.W <= 0 || a.H <= 0 {
 		return
 	}
-	t := widget.Table{
-		Columns: columns, Rows: len(rows), Top: widget.Scroll(s.top, at, len(rows), a.H), Cursor: at, SortedBy: -1,
+	s.table(rows, at, a.H, e).Draw(a)
+}
+
+// table is the list of switches in h lines.
+func (s *Screen) table(rows []*live.Switch, at, h int, e screen.Env) widget.Table {
+	return widget.Table{
+		Columns: columns, Rows: len(rows), Top: widget.Scroll(s.top, at, len(rows), h), Cursor: at, SortedBy: -1,
 		Row:   func(i int) []widget.Value { return cells(rows[i], e) },
 		Zone:  func(i int) any { return zoneSwitch(rows[i].Name) },
 		Empty: empty(e),
 	}
-	t.Draw(a)
 }
 
 // cells are the columns of a switch.

@@ -60,8 +60,8 @@ func (p *page) modules(x *live.Switch, module int, e screen.Env) {
 	if text != "" && role != canvas.Text {
 		p.fact("", "calibration "+text+": calibrate anew with ocslab calibrate", role)
 	}
-	p.bars("heaters", m.Heater, canvas.Warn)
-	p.bars("taps", m.Tap, canvas.Light)
+	p.bars("heaters", m.Heater, canvas.Series6, canvas.Warn)
+	p.bars("taps", m.Tap, canvas.Light, canvas.Light)
 }
 
 // bad reports whether the status of a module tells of a fault.
@@ -94,8 +94,12 @@ const (
 	mostBar  = 16
 )
 
-// bars adds readings with bars, in as many columns as there is room for.
-func (p *page) bars(title string, list []live.Reading, role canvas.Role) {
+// nearLimit is from which part of its limit on a reading is near it.
+const nearLimit = 0.9
+
+// bars adds readings with bars, in as many columns as there is room for: those near their
+// limit in the role near.
+func (p *page) bars(title string, list []live.Reading, role, near canvas.Role) {
 	if len(list) == 0 {
 		return
 	}
@@ -120,12 +124,16 @@ func (p *page) bars(title string, list []live.Reading, role canvas.Role) {
 			if r.Part > 0 && full == 0 {
 				full = 1
 			}
+			look := role
+			if r.Part >= nearLimit {
+				look = near
+			}
 			end := "   "
 			if c == columns-1 {
 				end = ""
 			}
 			segs = append(segs,
-				seg{pad(r.Name, names+1), canvas.S(canvas.Text)}, seg{strings.Repeat("█", full), canvas.S(role)},
+				seg{pad(r.Name, names+1), canvas.S(canvas.Text)}, seg{strings.Repeat("█", full), canvas.S(look)},
 				seg{strings.Repeat("░", bar-full) + " ", canvas.S(canvas.Dim)},
 				seg{strings.Repeat(" ", texts-canvas.Width(r.Text)) + r.Text + end, canvas.S(canvas.Text)})
 		}

@@ -51,14 +51,25 @@ func (s *Screen) Resize(w, h int) { s.w, s.h = w, h }
 // beside is from how many columns on the details are beside the list.
 const beside = 100
 
-// listWidth is how wide the list is there.
-func listWidth(w int) int { return min(56, w*2/5) }
+// leastList is how wide the list is there at least, so that its reasons for having no rows can
+// be read.
+const leastList = 30
+
+// listWidth is how wide the list is there: as wide as it has a use for, within bounds.
+func (s *Screen) listWidth(w, h int, e screen.Env) int {
+	rows := s.rows(e)
+	most := min(56, w*2/5)
+	if len(rows) == 0 {
+		return most
+	}
+	return max(leastList, s.table(rows, s.place(rows), h, e).Need(most, h)+1)
+}
 
 // parts are the places of the screen; those without room have no cells.
-func (s *Screen) parts(a canvas.Area) (list, detail canvas.Area) {
+func (s *Screen) parts(a canvas.Area, e screen.Env) (list, detail canvas.Area) {
 	switch {
 	case a.W >= beside:
-		return a.Left(listWidth(a.W))
+		return a.Left(s.listWidth(a.W, a.H, e))
 	case s.open:
 		return canvas.Area{}, a
 	}
@@ -66,8 +77,8 @@ func (s *Screen) parts(a canvas.Area) (list, detail canvas.Area) {
 }
 
 // detailSize is how much there is for the details now.
-func (s *Screen) detailSize() (w, h int) {
-	_, d := s.parts(canvas.Area{W: s.w, H: s.h})
+func (s *Screen) detailSize(e screen.Env) (w, h int) {
+	_, d := s.parts(canvas.Area{W: s.w, H: s.h}, e)
 	return inside(d.W), max(0, d.H-2)
 }
 
@@ -147,7 +158,7 @@ func (s *Screen) Do(act keymap.Action, e screen.Env) []screen.Request {
 	}
 	x := rows[at]
 	details := s.narrow() && s.open
-	_, page := s.detailSize()
+	_, page := s.detailSize(e)
 	step := max(1, page-1)
 	switch act {
 	case keymap.NextSwitch:
@@ -190,6 +201,9 @@ func (s *Screen) Do(act keymap.Action, e screen.Env) []screen.Request {
 			s.put(at, rows)
 			return nil
 		}
+		if x.Status == live.Lost && x.Err != nil {
+			return why(x)
+		}
 		return patch(x)
 	case keymap.Open:
 		return patch(x)
@@ -200,6 +214,11 @@ func (s *Screen) Do(act keymap.Action, e screen.Env) []screen.Request {
 // patch is the way to the patch field of a switch.
 func patch(x *live.Switch) []screen.Request {
 	return []screen.Request{screen.Goto{Screen: keymap.Screen1, Subject: x.Name}}
+}
+
+// why shows in full for what reason a switch is not reached.
+func why(x *live.Switch) []screen.Request {
+	return []screen.Request{screen.Show{Title: x.Name + " is " + string(x.Status), Lines: []string{x.Err.Error(), "", "address  " + x.URL, "o shows its patch field, 6 the log."}}}
 }
 
 // page moves by a page: in the details where they are shown, else in the list.
@@ -213,7 +232,7 @@ func (s *Screen) page(by int, x *live.Switch, rows []*live.Switch, e screen.Env)
 
 // scrollBy moves the details by some lines.
 func (s *Screen) scrollBy(by int, x *live.Switch, e screen.Env) {
-	w, h := s.detailSize()
+	w, h := s.detailSize(e)
 	n := len(details(x, s.pick(x), w, e))
 	s.scroll = max(0, min(s.scroll+by, n-h))
 }

@@ -109,7 +109,10 @@ func TestRequests(t *testing.T) {
 		want    []screen.Request
 		subject string
 	}{
-		{"wide, enter", wide, keymap.Enter, patch("rail0"), "rail0"},
+		{"wide, enter at one that is lost", wide, keymap.Enter, []screen.Request{screen.Show{Title: "rail0 is lost", Lines: []string{
+			"dial tcp 192.0.2.10:3082: connect: no route to host", "", "address  tl1://admin@192.0.2.10:3082", "o shows its patch field, 6 the log.",
+		}}}, "rail0"},
+		{"its patch field", wide, keymap.Open, patch("rail0"), "rail0"},
 		{"down", wide, keymap.Down, nil, "rail1"},
 		{"open", wide, keymap.Open, patch("rail1"), "rail1"},
 		{"the last", wide, keymap.End, nil, "rail2"},

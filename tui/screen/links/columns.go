@@ -231,6 +231,8 @@ func trafficCell(n *live.NIC, _ screen.Env) widget.Value {
 		return widget.V("flows", canvas.Good)
 	case "lost":
 		return widget.V("✗ lost", canvas.Bad)
+	case "late":
+		return widget.V("late", canvas.Warn)
 	}
 	return orNone(n.Traffic, canvas.Text)
 }

@@ -76,7 +76,7 @@ func facts(n *live.NIC, e screen.Env) []fact {
 	if !n.Watched {
 		carrier.Text += ": " + orUnknown(n.Why)
 	} else if !n.SinceAt.IsZero() {
-		carrier.Text += " for " + widget.Age(e.Now.Sub(n.SinceAt)) + ", since " + clock(n.SinceAt, e)
+		carrier.Text += " for " + widget.Age(e.Now.Sub(n.SinceAt)) + ", since " + e.Clock(n.SinceAt)
 	}
 	list := []fact{{"carrier", carrier.Text, carrier.Style.Role}}
 	if n.Watched {
@@ -84,7 +84,7 @@ func facts(n *live.NIC, e screen.Env) []fact {
 		if n.Outage != (timeline.Interval{}) {
 			flaps += "; the last time for " + n.Outage.String()
 			if !n.OutAt.IsZero() {
-				flaps += ", until " + clock(n.OutAt, e)
+				flaps += ", until " + e.Clock(n.OutAt)
 			}
 		}
 		list = append(list, fact{"flaps", flaps, canvas.Text})
@@ -116,15 +116,6 @@ func facts(n *live.NIC, e screen.Env) []fact {
 		list = append(list, fact{"doubt", r, canvas.Warn})
 	}
 	return list
-}
-
-// clock writes a time of day in the time zone of now, and the date unless it is today's.
-func clock(t time.Time, e screen.Env) string {
-	t = t.In(e.Now.Location())
-	if t.Format(time.DateOnly) != e.Now.Format(time.DateOnly) {
-		return t.Format("2006-01-02 15:04:05")
-	}
-	return t.Format("15:04:05")
 }
 
 // path says through which ports light goes between a NIC and its partner, and how much of it.

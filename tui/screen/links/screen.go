@@ -247,7 +247,7 @@ func lacking(e screen.Env) []screen.Request {
 	if len(lines) == 0 {
 		return say("everything is watched")
 	}
-	return []screen.Request{screen.Show{Title: "What is not watched", Lines: lines}}
+	return []screen.Request{screen.Show{Title: "what is not watched", Lines: lines}}
 }
 
 func orUnknown(why string) string {
@@ -371,6 +371,16 @@ func (s *Screen) Status(e screen.Env) string {
 		text += ", by " + columns[s.sorted].Name
 	}
 	return text
+}
+
+// Applied takes the NICs that a change named out of the selection.
+func (s *Screen) Applied(p live.Preview) {
+	for _, name := range p.Wish.NICs {
+		delete(s.selected, name)
+	}
+	if len(s.selected) == 0 {
+		s.anchor = ""
+	}
 }
 
 // Deselect closes the details, or, when they are not open, clears the selection.

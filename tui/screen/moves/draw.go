@@ -114,10 +114,10 @@ func (s *Screen) header(a *account, e screen.Env, w, h int) []said {
 	}
 	lines = append(lines, said{fmt.Sprintf("#%d %s", m.Number, m.Title), canvas.S(canvas.Text, canvas.Bold)})
 	state, role := result(a)
-	text := clock(m.Began, e) + " by " + m.By + ": " + state
+	text := e.Clock(m.Began) + " by " + m.By + ": " + state
 	slow := s.slow(a, e)
 	if m.Running {
-		text = clock(m.Began, e) + " by " + m.By + ", running for " + widget.Age(e.Now.Sub(m.Began))
+		text = e.Clock(m.Began) + " by " + m.By + ", running for " + widget.Age(e.Now.Sub(m.Began))
 		if role = canvas.Busy; m.Phase != "" && slow == "" {
 			text += ", waiting for " + m.Phase
 		}
@@ -136,15 +136,6 @@ func (s *Screen) header(a *account, e screen.Env, w, h int) []said {
 		}
 	}
 	return lines
-}
-
-// clock writes a time of day, and the date unless it is today's.
-func clock(t time.Time, e screen.Env) string {
-	t = t.In(e.Now.Location())
-	if t.Format(time.DateOnly) != e.Now.Format(time.DateOnly) {
-		return t.Format("2006-01-02 15:04:05")
-	}
-	return t.Format("15:04:05")
 }
 
 // result says in few words what has become of a reconfiguration.
@@ -392,17 +383,18 @@ func (s *Screen) axis(l look, e screen.Env) widget.TimeAxis {
 	return s.fit(l, e)
 }
 
-// fit is the axis that holds all there is: every mark, and, while more is waited for, now
-// and when it usually comes.
+// fit is the axis that holds all there is from the command on: every mark, and, while more is
+// waited for, now and when it usually comes. It never begins before the command: a monitor that
+// averages may date a mark there, which is of no length worth showing. Bars say so by "<0".
 func (s *Screen) fit(l look, e screen.Env) widget.TimeAxis {
 	var x widget.TimeAxis
 	least, missing := int64(timeline.Never), false
 	for _, r := range l.account.rows {
 		if r.hasStart {
-			x.From, x.To = min(x.From, r.start.Earliest), max(x.To, r.start.Latest)
+			x.To = max(x.To, r.start.Latest)
 		}
 		if r.hasEnd {
-			x.From, x.To = min(x.From, r.end.Earliest), max(x.To, r.end.Latest)
+			x.To = max(x.To, r.end.Latest)
 			if mid := r.end.Mid(); mid > 0 {
 				least = min(least, mid)
 			}
@@ -463,7 +455,7 @@ func (s *Screen) drawList(a canvas.Area, right bool, e screen.Env) {
 				total = widget.V(acc.total.String(), canvas.Text)
 			}
 			return []widget.Value{
-				widget.V(strconv.Itoa(m.Number), canvas.Text), widget.V(clock(m.Began, e), canvas.Text), widget.V(m.By, canvas.Text),
+				widget.V(strconv.Itoa(m.Number), canvas.Text), widget.V(e.Clock(m.Began), canvas.Text), widget.V(m.By, canvas.Text),
 				widget.V(m.Title, canvas.Text), total, widget.V(text, role),
 			}
 		},

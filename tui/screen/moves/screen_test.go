@@ -564,3 +564,28 @@ func TestUsually_Alike(t *testing.T) {
 		t.Errorf("connecting: %q", got)
 	}
 }
+
+// A mark that may be from before the command makes the axis begin no earlier.
+func TestAxis_BeginsAtCommand(t *testing.T) {
+	mark := func(stage timeline.Stage, subject string, i timeline.Interval) timeline.Mark {
+		return timeline.Mark{Stage: stage, Subject: subject, Interval: i, Reconfiguration: 1}
+	}
+	m := &live.Move{Number: 1, Title: "connect rail0 1>33", By: "us", Began: tuitest.Now, Ended: tuitest.Now, Marks: []timeline.Mark{
+		mark(timeline.Command, "rail0", timeline.Point(0)),
+		mark(timeline.Light, "gpu1/ens1f0", timeline.Between(-int64(150*time.Millisecond), int64(250*time.Millisecond))),
+		mark(timeline.CarrierUp, "gpu1/ens1f0", timeline.Point(int64(3*time.Second))),
+	}}
+	e := env(&live.State{Moves: []*live.Move{m}})
+	s := New()
+	s.Resize(120, 40)
+	l, _, _ := s.look(s.sized(), e)
+	if x := s.axis(l, e); x.From != 0 {
+		t.Errorf("it begins at %d", x.From)
+	}
+	text := tuitest.Draw(120, 40, func(a canvas.Area) { s.Draw(a, e) }).String()
+	for _, want := range []string{"<0░", "50 ms ±200"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}

@@ -403,7 +403,7 @@ func (v *view) doing() []note {
 	}
 	list := []note{{key: "enter", text: words, style: canvas.S(canvas.Accent)}}
 	if i.cli != "" {
-		list = append(list, note{key: "CLI", text: i.cli, style: canvas.S(canvas.Dim)})
+		list = append(list, note{key: "$", text: i.cli, style: canvas.S(canvas.Dim)})
 	}
 	return list
 }

@@ -74,6 +74,26 @@ func (s *Screen) Deselect() bool {
 	return any
 }
 
+// Applied clears the selection of a switch, or, of a change that named NICs, of all that were
+// changed.
+func (s *Screen) Applied(p live.Preview) {
+	names := []string{p.Wish.Switch}
+	switch p.Wish.Verb {
+	case live.Connect, live.Disconnect:
+	case live.Link, live.Unlink:
+		for _, x := range p.Parts {
+			names = append(names, x.Switch)
+		}
+	default:
+		return // proposed by no selection
+	}
+	for _, name := range names {
+		if f := s.fields[name]; f != nil {
+			f.chosen = nil
+		}
+	}
+}
+
 // choose makes a switch the one that is shown.
 func (s *Screen) choose(name string) { s.name = name }
 

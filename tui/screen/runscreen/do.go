@@ -110,7 +110,7 @@ func (s *Screen) enter(w what, r *live.Run, e screen.Env) []screen.Request {
 			s.what = loaded
 			return nil
 		}
-		return []screen.Request{s.load(id)}
+		return []screen.Request{s.load(e, id)}
 	case r == nil:
 	case planned(r):
 		m := s.memo.of(r)
@@ -128,10 +128,10 @@ func (s *Screen) enter(w what, r *live.Run, e screen.Env) []screen.Request {
 }
 
 // load shows a run that is kept as soon as it has been read.
-func (s *Screen) load(id string) screen.Call {
+func (s *Screen) load(e screen.Env, id string) screen.Call {
 	s.what, s.id, s.row, s.rowTop = kept, id, 0, 0
 	got := s.got
-	return screen.Call{Doing: "loading " + id, CLI: "ocslab runs show " + id, Do: func(ctx context.Context, l live.Lab) error {
+	return screen.Call{Doing: "loading " + id, CLI: e.State.Command("runs", "show", id), Do: func(ctx context.Context, l live.Lab) error {
 		r, err := l.Past(ctx, id)
 		got.Store(&answer{id, r, err})
 		return err
@@ -231,7 +231,7 @@ func (s *Screen) begin(w what, r *live.Run, e screen.Env) []screen.Request {
 				if answer != "yes" {
 					return nil
 				}
-				return []screen.Request{s.resume(id)}
+				return []screen.Request{s.resume(e, id)}
 			},
 		}}
 	}
@@ -249,7 +249,7 @@ func (s *Screen) begin(w what, r *live.Run, e screen.Env) []screen.Request {
 		case "update":
 			return []screen.Request{s.start(e, r, ocs.Update)}
 		case "resume":
-			return []screen.Request{s.resume(id)}
+			return []screen.Request{s.resume(e, id)}
 		}
 		return nil
 	}}}
@@ -306,9 +306,9 @@ func (s *Screen) start(e screen.Env, r *live.Run, policy ocs.Policy) screen.Call
 	}}
 }
 
-func (s *Screen) resume(id string) screen.Call {
+func (s *Screen) resume(e screen.Env, id string) screen.Call {
 	s.what, s.row, s.rowTop = loaded, 0, 0
-	return screen.Call{Doing: "going on with " + id, CLI: "ocslab runs resume " + id, Mutates: true, Do: func(ctx context.Context, l live.Lab) error {
+	return screen.Call{Doing: "going on with " + id, CLI: e.State.Command("runs", "resume", id), Mutates: true, Do: func(ctx context.Context, l live.Lab) error {
 		return l.Resume(ctx, id)
 	}}
 }
@@ -325,7 +325,7 @@ func (s *Screen) control(e screen.Env, doing, word string, do func(live.Lab) err
 			doing, word = "going on", "continue"
 		}
 	}
-	return []screen.Request{screen.Call{Doing: doing, CLI: "ocslab runs " + word + " " + r.ID, Mutates: true, Do: func(_ context.Context, l live.Lab) error {
+	return []screen.Request{screen.Call{Doing: doing, CLI: e.State.Command("runs", word, r.ID), Mutates: true, Do: func(_ context.Context, l live.Lab) error {
 		return do(l)
 	}}}
 }

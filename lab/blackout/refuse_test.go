@@ -1,0 +1,169 @@
+package blackout
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ocslab/ocslab/ocs"
+)
+
+// Ensure a switch counts as dark only when it has said so: one that hangs was asked, then it has
+// failed, and the next panic that reaches it makes it dark for all.
+func TestPanic_SaysWhatIsDark(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newBench(t)
+		x.opt.Patience = time.Second
+		x.opt.Last = func(name string) (Held, bool) {
+			return Held{Map: circuits("1>34"), Shut: map[ocs.Port]bool{1: false, 2: false}}, name == "a"
+		}
+		x.opening["a"] = errHang
+		done := make(chan struct{})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		go func() {
+			defer close(done)
+			_, _ = New(x.opt).Panic(ctx, call)
+		}()
+		time.Sleep(2 * time.Second) // in the bubble
+		synctest.Wait()
+		what := func() string {
+			calls, err := New(x.opt).InForce()
+			if err != nil || len(calls) == 0 {
+				t.Fatalf("%+v, %v", calls, err)
+			}
+			return calls[0].What()
+		}
+		if got, want := what(), "a: asked to close the shutters of 1,2, and has not confirmed that; its light may still be on; b: 1>34 removed"; got != want {
+			t.Errorf("while a hangs: %q, want %q", got, want)
+		}
+		<-done
+		if got := what(); !strings.HasPrefix(got, "a: not reached: ") || !strings.Contains(got, "; its light may still be on; b: 1>34 removed") {
+			t.Errorf("after that: %q", got)
+		}
+		delete(x.opening, "a")
+		if _, err := New(x.opt).Panic(t.Context(), call); err != nil {
+			t.Error(err)
+		}
+		if got, want := what(), "a: shutters of 1,2 closed; b: 1>34 removed"; got != want {
+			t.Errorf("called once more: %q, want %q", got, want)
+		}
+	})
+}
+
+// Ensure that a panic does not come back when a switch fails after it was lifted.
+func TestPanic_LiftedWhileItHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newBench(t)
+		x.opening["a"] = errHang
+		done := make(chan struct{})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		go func() {
+			defer close(done)
+			_, _ = New(x.opt).Panic(ctx, call)
+		}()
+		time.Sleep(time.Second) // in the bubble
+		synctest.Wait()
+		if _, err := New(x.opt).Lift(t.Context()); err != nil {
+			t.Error(err)
+		}
+		<-done
+		if calls, err := New(x.opt).InForce(); err != nil || len(calls) > 0 {
+			t.Errorf("%+v, %v", calls, err)
+		}
+	})
+}
+
+// Ensure that a switch that was never reached is lifted without it.
+func TestLift_NeverReached(t *testing.T) {
+	x := newBench(t)
+	x.opening["a"] = errors.New("boom")
+	if _, err := New(x.opt).Panic(t.Context(), call); err == nil {
+		t.Error("a was reached")
+	}
+	if results, err := New(x.opt).Lift(t.Context()); err != nil {
+		t.Errorf("%+v, %v", results, err)
+	}
+	if calls, err := New(x.opt).InForce(); err != nil || len(calls) > 0 {
+		t.Errorf("%+v, %v", calls, err)
+	}
+}
+
+// Ensure that a file of a version that wrote down only what was asked for can be read, and says
+// no more than that.
+func TestRead_WithoutStates(t *testing.T) {
+	x := newBench(t)
+	text := `{"v":1,"calls":[{"n":4,"at":"2026-01-02T03:04:05Z","who":"eve","reason":"smoke","dark":[{"switch":"a","device":"test:a","closed":[1,2]}]}]}`
+	if err := os.WriteFile(filepath.Join(x.opt.StateDir, FileName), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	calls, err := New(x.opt).InForce()
+	if err != nil || len(calls) != 1 || calls[0].What() != "a: asked to close the shutters of 1,2, and has not confirmed that; its light may still be on" {
+		t.Errorf("%+v, %v", calls, err)
+	}
+}
+
+// Ensure that while a panic is in force nothing brings light to where it keeps it dark, and all
+// else passes.
+func TestRefuse(t *testing.T) {
+	x := newBench(t)
+	refused := func(l Light) error { return New(x.opt).Refuse(l) }
+	for _, l := range []Light{{}, {Switch: "b", Device: "test:b", Add: circuits("1>34")}} {
+		if err := refused(l); err != nil {
+			t.Errorf("without a panic: %v", err)
+		}
+	}
+	if _, err := New(x.opt).Panic(t.Context(), call, "b"); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		l    Light
+		port string // "" passes
+	}{
+		{"Back", Light{"b", "test:b", circuits("1>34")}, "port 1"},
+		{"Its far end", Light{"b", "test:b", circuits("9>34")}, "port 34"},
+		{"Another NIC of the lab", Light{"b", "test:b", circuits("2>50")}, "port 2"},
+		{"By its URL", Light{"tl1://x", "test:b", circuits("1>50")}, "port 1"},
+		{"Somebody else's", Light{"b", "test:b", circuits("9>50")}, ""},
+		{"Another switch", Light{"a", "test:a", circuits("1>34")}, ""},
+		{"Only away", Light{"b", "test:b", ocs.Map{}}, ""},
+		{"A run", Light{}, "since "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			err := refused(tt.l)
+			if tt.port == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if !errors.Is(err, ErrInForce) {
+				t.Fatalf("%v", err)
+			}
+			for _, part := range []string{tt.port, "alice@lab: fire", `"ocslab panic --lift --id 1"`} {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%q lacks %q", err, part)
+				}
+			}
+		})
+	}
+	if _, err := New(x.opt).Lift(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := refused(Light{}); err != nil {
+		t.Errorf("lifted: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(x.opt.StateDir, FileName), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if refused(Light{}) == nil || refused(Light{"b", "test:b", circuits("9>50")}) == nil {
+		t.Error("passes though the panics cannot be read")
+	}
+}
