@@ -23,8 +23,9 @@ type Light struct {
 // would bring light to where a panic in force keeps it dark: a circuit with a port that the
 // panic has darkened, or that is one of the ports of the lab's NICs on a switch where it has
 // darkened anything; or anything at all, as long as a panic concerns a switch of the lab. A
-// circuit behind a shutter that is closed is refused, too: it would get its light when the
-// panic is lifted, unseen. That the panics cannot be read is a reason to refuse as well.
+// circuit behind a shutter that the panic has closed for certain gets no light, and passes, so
+// that what was done since can be taken back. That the panics cannot be read is a reason to
+// refuse.
 //
 // Of Options it uses File, Device and StateDir.
 func (b *Blackout) Refuse(l Light) error {
@@ -49,6 +50,9 @@ func (b *Blackout) Refuse(l Light) error {
 		}
 		ports := sorted(d.Closed, d.Removed.Ports(), own(b.opt.File, l.Switch))
 		for x := range l.Add.All() {
+			if d.Now() == IsDark && (slices.Contains(d.Closed, x.Ingress) || slices.Contains(d.Closed, x.Egress)) {
+				continue
+			}
 			for _, p := range []ocs.Port{x.Ingress, x.Egress} {
 				if slices.Contains(ports, p) {
 					return fmt.Errorf("%w: %v would bring light to port %d, %s", ErrInForce, x, p, c.since())

@@ -154,7 +154,23 @@ func TestRefuse(t *testing.T) {
 			}
 		})
 	}
-	if _, err := New(x.opt).Lift(t.Context(), 1); err != nil {
+	// Behind a shutter that has closed there is no light; behind one that has not, there is.
+	behind := Light{"a", "test:a", circuits("1>33")}
+	for _, jam := range []bool{false, true} {
+		x.a.jam = jam
+		for p := range x.a.shut {
+			x.a.shut[p] = false
+		}
+		_, err := New(x.opt).Panic(t.Context(), call, "a")
+		if (err != nil) != jam {
+			t.Fatal(err)
+		}
+		if err := refused(behind); errors.Is(err, ErrInForce) != jam {
+			t.Errorf("jam=%v: %v", jam, err)
+		}
+	}
+	x.a.jam = false
+	if _, err := New(x.opt).Lift(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := refused(Light{}); err != nil {

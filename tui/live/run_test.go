@@ -526,7 +526,7 @@ func TestRun_PanicLeavesDark(t *testing.T) {
 	if err := s.StartRun(t.Context(), ocs.Safe); err != nil {
 		t.Fatal(err)
 	}
-	until(t, s, "a point is done", func(x *State) bool { return x.Run.ID != "" && x.Run.Progress.Done > 0 })
+	until(t, s, "a point is done", func(x *State) bool { return x.Run != nil && x.Run.ID != "" && x.Run.Progress.Done > 0 })
 	p := s.Preview(t.Context(), Wish{Verb: PanicNow, Reason: "a fibre is open"})
 	if p.Err != nil {
 		t.Fatal(p.Err)
