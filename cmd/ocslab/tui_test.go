@@ -219,7 +219,7 @@ protect: [rail0/31]
 
 	device.kill()
 	s.want(`LOST`, `rail0 does not answer any more`, `stale`)
-	device = emulated(t, ocslab, device.addr)
+	emulated(t, ocslab, device.addr)
 	s.want(`1 switch up`, `while it was away`)
 	s.gone(`LOST`)
 	s.want(`1 +gpu1/ens1f0 .* not connected`) // the device has forgotten, and that is what is shown
