@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
+	"log/slog"
 	"os"
 	"strings"
 
@@ -150,10 +152,22 @@ func (a *app) tui(ctx context.Context, flags *tuiFlags, f *lab.File) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	defer warnTo(s.Warnings())()
 	return tui.Run(ctx, tui.Options{
 		Lab: s, ReadOnly: flags.readOnly, Theme: theme.Name, Screen: flags.screen, NoMouse: flags.noMouse,
 		In: os.Stdin, Out: os.Stdout, Environ: os.Getenv, Experiment: flags.experiment,
 	})
+}
+
+// warnTo hands what the program warns of to h, until the function returned is called.
+func warnTo(h slog.Handler) (restore func()) {
+	before, w, flags := slog.Default(), log.Writer(), log.Flags()
+	slog.SetDefault(slog.New(h)) // changes package log, too
+	return func() {
+		slog.SetDefault(before)
+		log.SetOutput(w)
+		log.SetFlags(flags)
+	}
 }
 
 // demoTUI shows the emulated testbed, which remembers nothing.

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -348,5 +351,20 @@ func TestTUI_Demo(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "ocslab-demo-*")); len(left) > 0 {
 		t.Errorf("%q are left", left)
+	}
+}
+
+// Ensure warnings go where they are sent, and to where they went before afterwards.
+func TestWarnTo(t *testing.T) {
+	var before, during bytes.Buffer
+	w, flags := log.Writer(), log.Flags()
+	defer func() { log.SetOutput(w); log.SetFlags(flags) }()
+	log.SetOutput(&before)
+	restore := warnTo(slog.NewTextHandler(&during, nil))
+	slog.Warn("one")
+	restore()
+	slog.Warn("two")
+	if a, b := during.String(), before.String(); !strings.Contains(a, "one") || strings.Contains(a, "two") || !strings.Contains(b, "two") || strings.Contains(b, "one") {
+		t.Errorf("during: %q, after: %q", a, b)
 	}
 }
