@@ -138,9 +138,7 @@ func TestGolden(t *testing.T) {
 				u.frame()
 				base := fmt.Sprintf("%s-%dx%d", x.name, size[0], size[1])
 				tuitest.Compare(t, base+".txt", u.m.canvas.String())
-				if size == tuitest.Sizes[0] {
-					tuitest.Compare(t, base+".ans", tuitest.Colours(&u.m.canvas)+"\n")
-				}
+				tuitest.Compare(t, base+".ans", tuitest.Colours(&u.m.canvas)+"\n")
 			}
 		})
 	}
