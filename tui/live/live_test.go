@@ -17,7 +17,8 @@ import (
 
 // TestMain makes sure that no test leaves a goroutine behind.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m)
+	// A tick of bubbletea that is on its way lasts until it is due.
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/charmbracelet/bubbletea.Tick.func1"))
 }
 
 // testbedFile is the built-in testbed.
