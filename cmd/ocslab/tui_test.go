@@ -215,7 +215,8 @@ protect: [rail0/31]
 	s.keys("/")
 	s.literal("!others")
 	s.gone(`(?m)^\W+5 +40`)
-	s.keys("Enter")  // kept
+	s.keys("Enter") // kept
+	s.gone(`fuzzy words`)
 	s.keys("Escape") // cleared
 	s.want(`5 +40`)
 	s.resize(120, 40)
@@ -233,7 +234,8 @@ protect: [rail0/31]
 	s.literal("'ENT-PATCH")
 	s.gone(`RTRV-PATCH`)
 	s.keys("Escape")
-	s.click(5, 2) // the first tab
+	s.gone(`fuzzy words`) // or the bytes of the click would be taken for the rest of a key
+	s.click(5, 2)         // the first tab
 	s.want(`not connected`)
 
 	s.keys("q")
