@@ -75,6 +75,10 @@ func TestLoad_Damage(t *testing.T) {
 			from := bytes.Index(b, []byte(`{"kind":"point-begun","point":2,`))
 			return append(b[:from], bytes.Replace(b[from:], []byte(`"earliest_ns":`), []byte(`"earliest_ns":1`), 1)...)
 		}, []int{1, 3}, "recovered", "readings of point 2"},
+		{"how many samples", "events.ndjson", func(b []byte) []byte {
+			from := bytes.Index(b, []byte(`{"kind":"point-done","point":2,`))
+			return append(b[:from], bytes.Replace(b[from:], []byte(`"samples":`), []byte(`"sampes":`), 1)...)
+		}, []int{1, 3}, "recovered", "readings of point 2"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := open(t, tempDir(t))

@@ -297,7 +297,7 @@ func (s *scanner) samples(ctx context.Context, f readerAt) error {
 	}
 	kept := s.points[:0]
 	for i, p := range s.points {
-		if d := s.want[i]; d.Samples > 0 {
+		if d := s.want[i]; d.Samples > 0 || d.SamplesCRC != "" { // one without the other is damage
 			b := whole[done{Point: d.Point, Lines: d.Samples, CRC: d.SamplesCRC}]
 			if b == nil {
 				s.found("recovered", p.Point, fmt.Sprintf("The readings of point %d in samples.ndjson are damaged: the point does not count, and is measured again on resume.", p.Point))
