@@ -29,6 +29,9 @@ var (
 	// ErrPort: the device has no such port, or not in that role. Nothing was
 	// changed.
 	ErrPort = errors.New("no such port")
+	// ErrUntold: the port has it, and the device does not say how it is at present. It
+	// matches ErrNotSupported, too.
+	ErrUntold = fmt.Errorf("not told: %w", ErrNotSupported)
 )
 
 // OpError is an operation on a device that failed: what was asked of whom,

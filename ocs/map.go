@@ -192,6 +192,27 @@ func (c Change) ApplyTo(m Map) (Map, error) {
 	return rest.Plus(c.Add)
 }
 
+// Over returns what a device holds that has carried out c on m and takes over busy ports: what
+// of m is in the way of c.Add is gone.
+func (c Change) Over(m Map) Map {
+	gone := make(map[CrossConnect]bool, c.Remove.Len())
+	for x := range c.Remove.All() {
+		gone[x] = true
+	}
+	for x := range c.Add.All() {
+		for _, rival := range m.Rivals(x) {
+			gone[rival] = true
+		}
+	}
+	ccs := c.Add.Slice()
+	for x := range m.All() {
+		if !gone[x] && !c.Add.Has(x) {
+			ccs = append(ccs, x)
+		}
+	}
+	return MustMap(ccs...)
+}
+
 // Ports returns every port whose light the change may interrupt or bring, in
 // ascending order.
 func (c Change) Ports() []Port {

@@ -170,7 +170,7 @@ type Attenuator interface {
 	// Attenuation returns the loss that the attenuator at egress p keeps between
 	// the ends of the circuit there, mirrors included; zero when it is off. A
 	// mode in which the device does not tell is an error that matches
-	// ErrNotSupported.
+	// ErrUntold, and a port without one ErrNotSupported alone.
 	Attenuation(ctx context.Context, p Port) (DB, error)
 	// SetAttenuation makes it keep that loss, of which less than the mirrors
 	// take has no effect. Zero switches it off.

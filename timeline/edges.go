@@ -23,6 +23,10 @@ const (
 	DefaultDark   = 3.0 // dB
 )
 
+// weakest is the power in dBm below which a port that was lit and now is not what it was counts as
+// dark, however far it stands out of the dark: no receiver works there, and it may be light that strays.
+const weakest = -45
+
 // SettleRule says what counts as dark and what as settled. Zero or negative fields
 // stand for the defaults; the default of Averaging is none.
 type SettleRule struct {
@@ -96,8 +100,9 @@ const minSettled = 3
 // dark does. That holds the true crossing if power rises into the band once; ringing
 // that an average hides is not seen. The final power is the median of the last quarter
 // of the samples, at least three; so sample for a third longer than settling takes. A
-// final power below the dark level of a lit port is dark, and so is one that does not
-// stand out of the band that the dark samples are in.
+// final power below the dark level of a lit port is dark, unless it is -45 dBm or more and
+// higher by rule.Dark than the darkest sample: then another, weaker light has come. And a final
+// power that does not stand out of the band that the dark samples are in is dark.
 func Edges(before float64, samples []Sample, rule SettleRule) (dark, light Edge) {
 	rule = rule.withDefaults()
 	usable := make([]Sample, 0, len(samples))
@@ -136,7 +141,7 @@ func Edges(before float64, samples []Sample, rule SettleRule) (dark, light Edge)
 		settled--
 	}
 	switch {
-	case math.IsInf(final, -1) || final < level:
+	case math.IsInf(final, -1) || final < level && (final < weakest || final-lowest(usable) < rule.Dark):
 		light.state = NoLight
 	case firstDark < 0:
 		light.state = NoDark
@@ -159,6 +164,14 @@ func (r SettleRule) withDefaults() SettleRule {
 	}
 	r.Averaging = max(r.Averaging, 0)
 	return r
+}
+
+func lowest(samples []Sample) float64 {
+	low := math.Inf(1)
+	for _, s := range samples {
+		low = min(low, s.PowerDBm)
+	}
+	return low
 }
 
 func finalPower(samples []Sample) float64 {

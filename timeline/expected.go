@@ -21,6 +21,9 @@ const (
 	OutOfSight = "it went out of sight"
 )
 
+// CutShort is why an expectation was not met when nobody waited any longer: it says that it was not met until then.
+const CutShort = "not until the waiting was cut short"
+
 // Unseen is a stage that was expected and that no subject ever reached.
 type Unseen struct {
 	Stage   Stage `json:"stage"`

@@ -53,13 +53,35 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 			return nil, fmt.Errorf("lock %s is held by %s: %w", path, holder(f), context.Cause(ctx))
 		}
 	}
+	return held(f), nil
+}
+
+// TryLock is Lock without waiting: free is false while another holds the lock.
+func TryLock(path string) (unlock func(), free bool, err error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, false, fmt.Errorf("lock: %w", err)
+	}
+	taken, err := tryLock(f)
+	if err != nil || !taken {
+		f.Close()
+		if err != nil {
+			err = fmt.Errorf("lock %s: %w", path, err)
+		}
+		return nil, false, err
+	}
+	return held(f), true, nil
+}
+
+// held writes down whose the lock on f is, and returns what gives it back.
+func held(f *os.File) (unlock func()) {
 	// The number is for people; a full disk must not spoil the lock.
 	_ = f.Truncate(0)
 	_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	return sync.OnceFunc(func() {
 		_ = f.Truncate(0)
 		f.Close() // frees the lock
-	}), nil
+	})
 }
 
 // Holder says who holds the lock at path, as "process 4711", for people: it may have been

@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -24,7 +25,9 @@ func Decode(name string, data []byte, into any) error {
 	return err
 }
 
-// DecodePositions decodes as [Decode] does and returns where each value stands.
+// DecodePositions decodes as [Decode] does and returns where each value stands. When the
+// file is YAML but not what into wants, positions come with the errors, and into holds
+// what could be decoded: enough to look for more that is wrong.
 func DecodePositions(name string, data []byte, into any) (*Positions, error) {
 	v := reflect.ValueOf(into)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
@@ -37,10 +40,7 @@ func DecodePositions(name string, data []byte, into any) (*Positions, error) {
 	}
 	d.indirections(root, "")
 	d.value(root, v.Elem(), "")
-	if err := d.errs.Err(); err != nil {
-		return nil, err
-	}
-	return d.at, nil
+	return d.at, d.errs.Err()
 }
 
 type decoder struct {
@@ -48,6 +48,8 @@ type decoder struct {
 	src  source
 	at   *Positions
 	errs Errors
+
+	infinite bool // numbers may be .inf where we are
 }
 
 func (d *decoder) fail(n *yaml.Node, path, format string, args ...any) {
@@ -114,7 +116,7 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
 	case t.Kind() == reflect.Slice:
 		d.list(n, v, path)
 		return
-	case t.Kind() == reflect.Map && t.Key().Kind() == reflect.String:
+	case t.Kind() == reflect.Map:
 		d.mapping(n, v, path)
 		return
 	}
@@ -131,8 +133,14 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
 			}
 			d.errs = append(d.errs, Errorf(d.file, at, path, "%w", err))
 		}
+	case d.infinite && v.CanFloat() && n.Style == 0 && n.Value == ".inf":
+		v.SetFloat(math.Inf(1))
 	default:
-		if err := scalar(n, v); err != nil {
+		switch err := scalar(n, v); {
+		case err == nil:
+		case d.infinite && v.CanFloat() && strings.Contains(strings.ToLower(n.Value), "inf"):
+			d.fail(n, path, "%w: infinity is written .inf", err)
+		default:
 			d.fail(n, path, "%w", err)
 		}
 	}
@@ -154,6 +162,7 @@ type field struct {
 	index    int
 	key      string
 	required bool
+	infinite bool // its numbers may be .inf
 }
 
 // fields returns the fields of t in order, and the index of its position
@@ -171,12 +180,12 @@ func fields(t reflect.Type) (fs []field, pos int) {
 			continue
 		case key == "-" && option == "":
 			continue
-		case key == "-" || option != "" && option != "required":
+		case key == "-" || option != "" && option != "required" && option != "inf":
 			panic(fmt.Sprintf("strictyaml: field %s of %v: tag %q is not understood", f.Name, t, f.Tag))
 		case key == "":
 			key = strings.ToLower(f.Name)
 		}
-		fs = append(fs, field{i, key, option == "required"})
+		fs = append(fs, field{i, key, option == "required", option == "inf"})
 	}
 	return fs, pos
 }
@@ -204,7 +213,10 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
 		seen[k.Value] = true
 		i := slices.Index(known, k.Value)
 		if i >= 0 {
+			within := d.infinite
+			d.infinite = fs[i].infinite
 			d.value(val, v.Field(fs[i].index), Key(path, k.Value))
+			d.infinite = within
 			return
 		}
 		msg := "unknown key " + quote(k.Value)
@@ -264,10 +276,42 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string) {
 			d.fail(k, Key(path, k.Value), "has no value%s", flowHint)
 			return
 		}
+		key := reflect.New(t.Key()).Elem()
+		if !d.mapKey(k, key, Key(path, k.Value)) {
+			return
+		}
+		if v.MapIndex(key).IsValid() { // entries compares how keys are written
+			d.fail(k, path, "the key %s is there twice, in other words", quote(k.Value))
+			return
+		}
 		elem := reflect.New(t.Elem()).Elem()
 		d.value(val, elem, Key(path, k.Value))
-		v.SetMapIndex(reflect.ValueOf(k.Value).Convert(t.Key()), elem)
+		v.SetMapIndex(key, elem)
 	})
+}
+
+// mapKey decodes the key of an entry and reports whether it could.
+func (d *decoder) mapKey(k *yaml.Node, key reflect.Value, path string) bool {
+	var err error
+	switch t := key.Type(); {
+	case reflect.PointerTo(t).Implements(typeUnmarshaler):
+		err = key.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(k.Value))
+	case t.Kind() == reflect.String:
+		key.SetString(k.Value)
+	case key.CanInt() || key.CanUint():
+		err = integer(k.Value, key)
+	default:
+		panic(fmt.Sprintf("strictyaml: cannot decode keys into a %v", t))
+	}
+	if err == nil {
+		return true
+	}
+	at := position(k)
+	if o := Offsetter(nil); errors.As(err, &o) {
+		at = d.src.inside(k, o.TextOffset())
+	}
+	d.errs = append(d.errs, Errorf(d.file, at, path, "%w", err))
+	return false
 }
 
 func (d *decoder) list(n *yaml.Node, v reflect.Value, path string) {

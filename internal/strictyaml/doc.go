@@ -21,16 +21,17 @@
 //   - bool: true and false. Not yes, on, True or "true"; the error says so.
 //   - integers: decimal digits, checked for range. Not 010 (8 in YAML 1.1, 10
 //     to everyone else), 0x10, 1_000, 1e3 or "10".
-//   - floats: decimal numbers that are finite.
+//   - floats: decimal numbers that are finite; where the tag says so, see below, also .inf.
 //   - [time.Duration]: "200ms", "1.5s". A bare number lacks its unit.
 //   - [encoding.TextUnmarshaler]: any single value. An error that is an
 //     [Offsetter] moves the reported column into the text.
-//   - structs, pointers, slices, and maps with string keys. Keys keep their
-//     case and their dots. A list or a map without a value is empty (all its
+//   - structs, pointers, slices, and maps with keys that are strings, integers or
+//     TextUnmarshalers. Keys keep their case and their dots. A list or a map without a value is empty (all its
 //     entries may be commented out); for anything else that is an error.
 //
 // Field names follow the tag `yaml:"name"`, or the lower-case field name;
-// `yaml:"name,required"` must be there, `yaml:"-"` is never decoded, and a [Pos]
+// `yaml:"name,required"` must be there, the numbers of `yaml:"name,inf"` may be .inf,
+// `yaml:"-"` is never decoded, and a [Pos]
 // tagged `yaml:"-,pos"` receives the position of the mapping its struct was
 // decoded from. Other types are a mistake of the programmer and panic.
 //

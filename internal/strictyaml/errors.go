@@ -117,6 +117,15 @@ func (p *Positions) Key(path string) Pos {
 	return p.Value(path)
 }
 
+// Has reports whether there is a value at path in the file.
+func (p *Positions) Has(path string) bool {
+	if p == nil {
+		return false
+	}
+	_, ok := p.values[path]
+	return ok
+}
+
 func lookUp(m map[string]Pos, path string) Pos {
 	for {
 		if pos, ok := m[path]; ok || path == "" {

@@ -17,9 +17,14 @@ func ReadFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	return Read(f, path)
+}
+
+// Read is ReadFile of what is open already; errors call it name.
+func Read(r io.Reader, name string) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, MaxSize+1))
 	if err == nil && len(data) > MaxSize {
-		err = fmt.Errorf("%s is longer than %d MiB: that is no file of this kind", path, MaxSize>>20)
+		err = fmt.Errorf("%s is longer than %d MiB: that is no file of this kind", name, MaxSize>>20)
 	}
 	return data, err
 }

@@ -132,15 +132,34 @@ func float(text string, v reflect.Value) error {
 	return nil
 }
 
-var bareNumber = regexp.MustCompile(`^[-+]?[0-9_]*\.?[0-9]+$`)
+var (
+	bareNumber  = regexp.MustCompile(`^[-+]?[0-9_]*\.?[0-9]+$`)
+	wordyAmount = regexp.MustCompile(`^([-+]?[0-9]*\.?[0-9]+) ?([a-zµμ]+)$`)
+	// What people write in place of the units of durations.
+	wordyUnits = map[string]string{
+		"ns": "ns", "nanosecond": "ns", "us": "us", "usec": "us", "µs": "us", "μs": "us", "microsecond": "us",
+		"ms": "ms", "msec": "ms", "millisecond": "ms", "s": "s", "sec": "s", "second": "s",
+		"m": "m", "min": "m", "minute": "m", "h": "h", "hr": "h", "hour": "h",
+	}
+)
 
 func duration(text string) (time.Duration, error) {
 	if bareNumber.MatchString(text) {
 		return 0, fmt.Errorf("%s has no unit: write %sms, %ss or %sm", quote(text), text, text, text)
 	}
 	d, err := time.ParseDuration(text)
-	if err != nil {
-		return 0, fmt.Errorf("want a duration such as 200ms, 1.5s or 2m30s, found %s", quote(text))
+	if err == nil {
+		return d, nil
 	}
-	return d, nil
+	err = fmt.Errorf("want a duration such as 200ms, 1.5s or 2m30s, found %s", quote(text))
+	if m := wordyAmount.FindStringSubmatch(text); m != nil {
+		unit := wordyUnits[m[2]]
+		if unit == "" {
+			unit = wordyUnits[strings.TrimSuffix(m[2], "s")]
+		}
+		if _, no := time.ParseDuration(m[1] + unit); unit != "" && no == nil && m[1]+unit != text {
+			err = fmt.Errorf("%w: write %s%s", err, m[1], unit)
+		}
+	}
+	return 0, err
 }

@@ -79,7 +79,7 @@ func (g *generator) value(t reflect.Type) map[string]any {
 		return map[string]any{"$ref": "#/$defs/" + t.Name()}
 	case k == reflect.Slice:
 		return map[string]any{"type": []string{"array", "null"}, "items": g.value(t.Elem())}
-	case k == reflect.Map && t.Key().Kind() == reflect.String:
+	case k == reflect.Map:
 		return map[string]any{"type": []string{"object", "null"}, "additionalProperties": g.value(t.Elem())}
 	case k == reflect.Bool:
 		return map[string]any{"type": "boolean"}

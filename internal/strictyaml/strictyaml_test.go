@@ -240,6 +240,10 @@ var problems = []struct{ file, want string }{
 	{"name: a\nwait: '1.5'\n", `2:7: wait: "1.5" has no unit: write 1.5ms, 1.5s or 1.5m`},
 	{"name: a\nwait: 0\n", `2:7: wait: "0" has no unit: write 0ms, 0s or 0m`},
 	{"name: a\nwait: 5 parsecs\n", `2:7: wait: want a duration such as 200ms, 1.5s or 2m30s, found "5 parsecs"`},
+	{"name: a\nwait: 3 s\n", `2:7: wait: want a duration such as 200ms, 1.5s or 2m30s, found "3 s": write 3s`},
+	{"name: a\nwait: 3sec\n", `2:7: wait: want a duration such as 200ms, 1.5s or 2m30s, found "3sec": write 3s`},
+	{"name: a\nwait: -1.5 minutes\n", `2:7: wait: want a duration such as 200ms, 1.5s or 2m30s, found "-1.5 minutes": write -1.5m`},
+	{"name: a\nwait: 99999999999999h\n", `2:7: wait: want a duration such as 200ms, 1.5s or 2m30s, found "99999999999999h"`},
 	{"name: a\nemulate: {model: a, settling: 3}\n", `2:31: emulate.settling: "3" has no unit: write 3ms, 3s or 3m`},
 
 	// Offsets into text.
@@ -448,4 +452,77 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 	})
+}
+
+// pair is a key that is read from text.
+type pair struct{ a, b int }
+
+func (p *pair) UnmarshalText(text []byte) error {
+	if n, err := fmt.Sscanf(string(text), "%d>%d", &p.a, &p.b); n != 2 {
+		return fmt.Errorf("want A>B: %w", err)
+	}
+	return nil
+}
+
+func (p pair) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%d>%d", p.a, p.b), nil }
+
+type keyed struct {
+	Ports  map[uint16]float64 `yaml:"ports,inf"`
+	Paths  map[pair]float64   `yaml:"paths,inf"`
+	Loss   float64            `yaml:"loss,inf"`
+	Finite float64            `yaml:"finite"`
+	Signs  map[int8]string    `yaml:"signs"`
+	Deep   struct {
+		Finite float64 `yaml:"finite"`
+	} `yaml:"deep,inf"`
+}
+
+func TestKeysAndInfinity(t *testing.T) {
+	var got keyed
+	if err := strictyaml.Decode("f", []byte("ports: {7: 3, 8: .inf}\npaths: {1>33: 2.5, '2>34': .inf}\nloss: .inf\nsigns: {-1: minus}\n"), &got); err != nil {
+		t.Fatal(err)
+	}
+	inf := math.Inf(1)
+	want := keyed{
+		Ports: map[uint16]float64{7: 3, 8: inf}, Paths: map[pair]float64{{1, 33}: 2.5, {2, 34}: inf},
+		Loss: inf, Signs: map[int8]string{-1: "minus"},
+	}
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(pair{})); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	for text, want := range map[string]string{
+		"ports: {one: 1}":          `f:1:9: ports.one: want a whole number, found "one"`,
+		"ports: {07: 1}":           `f:1:9: ports.07: want a number without leading zeros`,
+		"ports: {70000: 1}":        "out of range",
+		"ports: {+7: 1, 7: 2}":     `f:1:16: ports: the key "7" is there twice, in other words`,
+		"paths: {1>2: 1, 1>02: 2}": "twice",
+		"paths: {1: 2}":            "f:1:9: paths.1: want A>B",
+		"loss: inf":                "infinity is written .inf",
+		"loss: -.inf":              "infinity is written .inf",
+		"loss: '.inf'":             "remove the quotes",
+		"loss: .nan":               "want a number",
+		"finite: .inf":             "want a number",
+		"loss: 1\nfinite: .inf":    "f:2:9: finite: want a number",
+		"deep: {finite: .inf}":     "want a number",
+	} {
+		if err := strictyaml.Decode("f", []byte(text), new(keyed)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestPositions_Has(t *testing.T) {
+	var got keyed
+	at, err := strictyaml.DecodePositions("f", []byte("ports: {7: 3}\nloss: 0\n"), &got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{"ports": true, "ports.7": true, "ports.8": false, "loss": true, "finite": false} {
+		if at.Has(path) != want {
+			t.Errorf("%s: %v", path, !want)
+		}
+	}
+	if (*strictyaml.Positions)(nil).Has("loss") {
+		t.Error("a file that was not read has a value")
+	}
 }
