@@ -1,0 +1,5 @@
+//go:build !unix
+
+package proto
+
+func writeOnce(uintptr, []byte) int { return 0 }
