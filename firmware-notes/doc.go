@@ -1,6 +1,6 @@
 // Package firmwarenotes holds what is known of the firmware of NICs and optical
-// modules: notes in Markdown for people, whose headers are data that the
-// emulator loads.
+// modules, and of switches: notes in Markdown for people, whose headers are data that
+// the emulator loads.
 //
 // # A note
 //
@@ -10,8 +10,6 @@
 //
 //	---
 //	title: NVIDIA ConnectX-6 Dx
-//	vendor: NVIDIA
-//	model: ConnectX-6 Dx
 //	summary: Seconds from light to link.
 //	profiles:
 //	  autoneg-off:
@@ -31,8 +29,15 @@
 // does. See [Profile], [Span] and [Burst] for what the values mean; period is how often
 // the module refreshes. None of them is longer than an hour.
 //
+// A header may also say what the note is of (kind, vendor, model, module, speed,
+// firmware), name sources, and hold facts, settings, checks, and when RDMA connections
+// send again: see [Note]. docs/firmware-notes.md describes every key. What a source does
+// not state is written "unstated", and is empty in the Note. A value without a unit, or
+// anything without a source, is refused.
+//
 // A profile is called by the note's file name and its own: connectx-6-dx/autoneg-off.
-// A note with one profile lends it its name: quick.
+// A note with one profile lends it its name: quick. Notes of the user's are called by
+// their path: rig.md#fitted, or rig.md if there is one profile in it.
 //
 // # What is not promised
 //

@@ -4,13 +4,16 @@ import (
 	"math"
 	"math/rand/v2"
 	"time"
+
+	"github.com/ocslab/ocslab/timeline/dist"
 )
 
 // Profile is what a NIC does between its fibre and the kernel: how long its
 // firmware takes to report a link after light has come, and to give it up after
 // light has gone.
 type Profile struct {
-	Name string // "connectx-6-dx/autoneg-off": the note's name, a slash, the profile's
+	Name string // what [Find] knows it by: "connectx-6-dx/autoneg-off", the note's name, a slash, and Key
+	Key  string // its name within the note; a note with one profile lends that its own as Name
 
 	// Debounce is from loss of light until the firmware reports that the link is
 	// down. Light that is back before goes unnoticed.
@@ -29,18 +32,29 @@ type Profile struct {
 }
 
 // Span is a duration that varies: drawn from a normal distribution of the given
-// median and standard deviation, cut off at Min and Max. What would lie beyond one of
-// these becomes that one, so Median stays the median if it lies between them.
+// median and standard deviation, or from the mixture Modes if there is one, cut off at
+// Min and Max. What would lie beyond one of these becomes that one, so Median stays the
+// median if it lies between them.
 type Span struct {
 	Median, Spread time.Duration
+	Modes          dist.Mixture  // in place of both; Median is then that of the mixture, and Spread 0
 	Min, Max       time.Duration // Max 0: none
 }
 
-// Draw returns one such duration, never a negative one. Without a Spread, r is not used
-// and may be nil.
+// Mixed returns the span of a mixture, which has at least one mode: its Median is
+// filled in.
+func Mixed(modes dist.Mixture) Span {
+	return Span{Median: modes.Quantile(0.5), Modes: modes}
+}
+
+// Draw returns one such duration, never a negative one. Without Modes and Spread, r is
+// not used and may be nil.
 func (s Span) Draw(r *rand.Rand) time.Duration {
 	d := s.Median
-	if s.Spread > 0 {
+	switch {
+	case len(s.Modes) > 0:
+		d = s.Modes.Draw(r)
+	case s.Spread > 0:
 		d += time.Duration(r.NormFloat64() * float64(s.Spread))
 	}
 	most := time.Duration(math.MaxInt64)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/ocslab/ocslab/internal/svg"
 	"github.com/ocslab/ocslab/wire/cmis/ocst"
 )
 
@@ -56,7 +57,7 @@ func SheetSVG(w io.Writer, title string, fits []SweepFit) error {
 		}
 	}
 	d.summary(byElement)
-	return d.end()
+	return d.End()
 }
 
 // cell draws one element.
@@ -76,7 +77,7 @@ func (d *drawing) cell(t trace, extent float64) {
 		grid /= 2
 	}
 	for _, v := range []float64{-grid, 0, grid} {
-		d.line(p.at(v), p.y, p.at(v), p.y+p.h, colourGrid, 1, "")
+		d.Line(p.at(v), p.y, p.at(v), p.y+p.h, colourGrid, 1, "")
 		if below {
 			d.text(p.at(v), p.y+p.h+11, `text-anchor="middle" font-size="8.5"`, number(math.Abs(v), decimals(grid)))
 		}
@@ -86,7 +87,7 @@ func (d *drawing) cell(t trace, extent float64) {
 	d.fitted(p, t, 0.8)
 	if t.Problem != "" {
 		d.text(x, y+23, `font-size="9" font-weight="bold" fill="`+colourBad+`"`, shortened(t.Problem, 27))
-		fmt.Fprintf(d.out, `<rect x="%s" y="%s" width="%s" height="%s" fill="none" stroke="%s" stroke-width="1.5"/>`+"\n", px(p.x), px(p.y), px(p.w), px(p.h), colourBad)
+		fmt.Fprintf(d.Out, `<rect x="%s" y="%s" width="%s" height="%s" fill="none" stroke="%s" stroke-width="1.5"/>`+"\n", svg.Px(p.x), svg.Px(p.y), svg.Px(p.w), svg.Px(p.h), colourBad)
 		return
 	}
 	d.text(x, y+23, `font-size="9" fill="`+colourFaint+`"`, fmt.Sprintf("%s / %s dB", number(t.Fit.BarER, 1), number(t.Fit.CrossER, 1)))
@@ -152,11 +153,11 @@ func (d *drawing) summary(byElement map[ocst.Element]trace) {
 		}
 	}
 	y += 26
-	d.dot(x+9, y-4, 2.1, colourMeasured)
+	d.Dot(x+9, y-4, 2.1, colourMeasured)
 	d.text(x+26, y, "", "measured")
-	d.line(x+96, y-4, x+114, y-4, colourFitted, 1.6, "")
+	d.Line(x+96, y-4, x+114, y-4, colourFitted, 1.6, "")
 	d.text(x+122, y, "", "fit")
-	d.line(x+166, y-10, x+166, y+2, colourState, 1.2, "4 3")
+	d.Line(x+166, y-10, x+166, y+2, colourState, 1.2, "4 3")
 	d.text(x+174, y, "", "where bar and cross are taken")
 	if len(ratios) > 0 {
 		d.stacks(x, y+34, byElement)
@@ -189,14 +190,14 @@ func (d *drawing) stacks(x, y float64, byElement map[ocst.Element]trace) {
 	bottom := y + 14 + tall*float64(most)
 	d.text(x, y, `font-size="12" font-weight="bold"`, "Extinction ratios")
 	r := min(wide, tall)/2 - 0.6
-	d.dot(x+124, y-4, 3, colourMeasured)
+	d.Dot(x+124, y-4, 3, colourMeasured)
 	d.text(x+132, y, "", "bar")
 	d.ring(x+168, y-4, 3, colourMeasured)
 	d.text(x+176, y, "", "cross")
 	for n := low; n <= high; n++ {
 		at := x + wide*float64(n-low)
 		if n%5 == 0 {
-			d.line(at, bottom, at, bottom+4, colourFaint, 1, "")
+			d.Line(at, bottom, at, bottom+4, colourFaint, 1, "")
 			d.text(at, bottom+16, `text-anchor="middle" font-size="10"`, fmt.Sprint(n))
 		}
 		slices.SortFunc(count[n], func(a, b bool) int { return value(a) - value(b) })
@@ -205,12 +206,12 @@ func (d *drawing) stacks(x, y float64, byElement map[ocst.Element]trace) {
 			if cross {
 				d.ring(cx, cy, r, colourMeasured)
 			} else {
-				d.dot(cx, cy, r, colourMeasured)
+				d.Dot(cx, cy, r, colourMeasured)
 			}
 		}
 	}
 	end := x + wide*float64(high-low)
-	d.line(x, bottom, end, bottom, colourFaint, 1, "")
+	d.Line(x, bottom, end, bottom, colourFaint, 1, "")
 	d.text((x+end)/2, bottom+31, `text-anchor="middle" font-size="10"`, "dB; each dot is one state of one element")
 }
 
@@ -230,7 +231,7 @@ func value(b bool) int {
 }
 
 func (d *drawing) ring(x, y, r float64, colour string) {
-	fmt.Fprintf(d.out, `<circle cx="%s" cy="%s" r="%s" fill="none" stroke="%s" stroke-width="1.2"/>`+"\n", px(x), px(y), px(r-0.6), colour)
+	fmt.Fprintf(d.Out, `<circle cx="%s" cy="%s" r="%s" fill="none" stroke="%s" stroke-width="1.2"/>`+"\n", svg.Px(x), svg.Px(y), svg.Px(r-0.6), colour)
 }
 
 // median of numbers, of which there is one at least.

@@ -1,26 +1,24 @@
 package mzi
 
 import (
-	"bufio"
-	"encoding/xml"
 	"fmt"
 	"io"
 	"math"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/ocslab/ocslab/internal/svg"
 )
 
 // Colours are of Okabe and Ito, which people who see few colours can tell apart.
 const (
-	colourPaper    = "#ffffff"
-	colourInk      = "#20242b"
-	colourFaint    = "#5c6470"
+	colourFaint    = svg.Faint
 	colourGrid     = "#e4e7eb"
 	colourBand     = "#d7e6f2"
 	colourMeasured = "#0072b2"
 	colourFitted   = "#d55e00"
 	colourState    = "#00795a"
-	colourBad      = "#b3261e"
+	colourBad      = svg.Bad
 )
 
 // SVG draws the sweep and its fit as a picture of 640 x 360 pixels, on a paper of its own:
@@ -79,15 +77,15 @@ func FitSVG(w io.Writer, title string, f SweepFit) error {
 	if f.Problem == "" && t.curve != nil {
 		d.legend(main.x+main.w, 37)
 	}
-	return d.end()
+	return d.End()
 }
 
 // legend explains the signs, to the left of x.
 func (d *drawing) legend(x, y float64) {
 	d.text(x, y, `text-anchor="end" fill="`+colourFaint+`"`, "fit")
-	d.line(x-34, y-4, x-16, y-4, colourFitted, 1.6, "")
+	d.Line(x-34, y-4, x-16, y-4, colourFitted, 1.6, "")
 	d.text(x-44, y, `text-anchor="end" fill="`+colourFaint+`"`, "measured")
-	d.dot(x-100, y-4, 2.1, colourMeasured)
+	d.Dot(x-100, y-4, 2.1, colourMeasured)
 }
 
 // residuals draws what is left over, and twice the noise expected.
@@ -108,23 +106,23 @@ func (d *drawing) residuals(p panel, t trace) {
 	p.top, p.bottom = grid*1.15, -grid*1.15
 	var band strings.Builder
 	for i, point := range t.Points {
-		fmt.Fprintf(&band, "%s,%s ", px(p.at(t.x[i])), px(p.up(2e3*point.Sigma)))
+		fmt.Fprintf(&band, "%s,%s ", svg.Px(p.at(t.x[i])), svg.Px(p.up(2e3*point.Sigma)))
 	}
 	for i := len(t.Points) - 1; i >= 0; i-- {
-		fmt.Fprintf(&band, "%s,%s ", px(p.at(t.x[i])), px(p.up(-2e3*t.Points[i].Sigma)))
+		fmt.Fprintf(&band, "%s,%s ", svg.Px(p.at(t.x[i])), svg.Px(p.up(-2e3*t.Points[i].Sigma)))
 	}
-	fmt.Fprintf(d.out, `<polygon points="%s" fill="%s"/>`+"\n", strings.TrimSpace(band.String()), colourBand)
+	fmt.Fprintf(d.Out, `<polygon points="%s" fill="%s"/>`+"\n", strings.TrimSpace(band.String()), colourBand)
 	for _, y := range []float64{-grid, 0, grid} {
-		d.line(p.x, p.up(y), p.x+p.w, p.up(y), colourGrid, 1, "")
+		d.Line(p.x, p.up(y), p.x+p.w, p.up(y), colourGrid, 1, "")
 		d.text(p.x-7, p.up(y)+3.5, `text-anchor="end" font-size="10"`, number(y, decimals(grid)))
 	}
 	d.powerTicks(p, t, true)
 	for i, r := range t.resid {
-		d.dot(p.at(t.x[i]), p.up(r*1e3), 1.7, colourMeasured)
+		d.Dot(p.at(t.x[i]), p.up(r*1e3), 1.7, colourMeasured)
 	}
 	d.frame(p)
-	d.turned(16, p.y+p.h/2, "residual")
-	d.turned(28, p.y+p.h/2, "10⁻³")
+	d.Turned(16, p.y+p.h/2, "residual")
+	d.Turned(28, p.y+p.h/2, "10⁻³")
 	d.text(p.x+p.w, p.y-5, `text-anchor="end" font-size="10" fill="`+colourFaint+`"`,
 		fmt.Sprintf("residual %s·10⁻³ rms; shaded: ±2 σ of the noise expected", number(t.Residual*1e3, 2)))
 }
@@ -132,13 +130,13 @@ func (d *drawing) residuals(p panel, t trace) {
 // ratioAxis draws the lines of the ratio, with their numbers if that is wanted.
 func (d *drawing) ratioAxis(p panel, grid float64, numbers bool) {
 	for y := math.Ceil(p.bottom/grid) * grid; y <= p.top; y += grid {
-		d.line(p.x, p.up(y), p.x+p.w, p.up(y), colourGrid, 1, "")
+		d.Line(p.x, p.up(y), p.x+p.w, p.up(y), colourGrid, 1, "")
 		if numbers {
 			d.text(p.x-7, p.up(y)+3.5, `text-anchor="end" font-size="10"`, number(y, 2))
 		}
 	}
 	if numbers {
-		d.turned(16, p.y+p.h/2, "share at the bar output")
+		d.Turned(16, p.y+p.h/2, "share at the bar output")
 	}
 }
 
@@ -152,7 +150,7 @@ func (d *drawing) powerTicks(p panel, t trace, numbers bool) {
 		if n == 0 {
 			colour = "#b9c0c9"
 		}
-		d.line(x, p.y, x, p.y+p.h, colour, 1, "")
+		d.Line(x, p.y, x, p.y+p.h, colour, 1, "")
 		if numbers {
 			d.text(x, p.y+p.h+14, `text-anchor="middle" font-size="10"`, number(math.Abs(n*grid), decimals(grid)))
 		}
@@ -179,14 +177,14 @@ func (d *drawing) states(p panel, t trace, size float64) {
 		if s.x < p.left || s.x > p.right {
 			continue
 		}
-		d.line(x, p.y, x, p.y+p.h, colourState, 1.2, "4 3")
+		d.Line(x, p.y, x, p.y+p.h, colourState, 1.2, "4 3")
 		if size == 0 {
 			continue
 		}
 		label := s.label()
 		half := float64(len(label)) * size * 0.27
 		at := min(max(x, p.x+half), p.x+p.w-half)
-		d.text(at, p.y-6, fmt.Sprintf(`text-anchor="middle" font-size="%s" fill="%s"`, px(size), colourState), label)
+		d.text(at, p.y-6, fmt.Sprintf(`text-anchor="middle" font-size="%s" fill="%s"`, svg.Px(size), colourState), label)
 	}
 }
 
@@ -196,14 +194,14 @@ func (d *drawing) fitted(p panel, t trace, width float64) {
 	}
 	var line strings.Builder
 	for _, c := range t.curve {
-		fmt.Fprintf(&line, "%s,%s ", px(p.at(c[0])), px(p.up(c[1])))
+		fmt.Fprintf(&line, "%s,%s ", svg.Px(p.at(c[0])), svg.Px(p.up(c[1])))
 	}
-	fmt.Fprintf(d.out, `<polyline points="%s" fill="none" stroke="%s" stroke-width="%s"/>`+"\n", strings.TrimSpace(line.String()), colourFitted, px(width))
+	fmt.Fprintf(d.Out, `<polyline points="%s" fill="none" stroke="%s" stroke-width="%s"/>`+"\n", strings.TrimSpace(line.String()), colourFitted, svg.Px(width))
 }
 
 func (d *drawing) measured(p panel, t trace, r float64) {
 	for i, point := range t.Points {
-		d.dot(p.at(t.x[i]), p.up(point.Ratio), r, colourMeasured)
+		d.Dot(p.at(t.x[i]), p.up(point.Ratio), r, colourMeasured)
 	}
 }
 
@@ -236,65 +234,28 @@ func (p panel) up(y float64) float64 {
 }
 
 // drawing writes an SVG file.
-type drawing struct{ out *bufio.Writer }
+type drawing struct{ *svg.Drawing }
 
 func newDrawing(w io.Writer, width, height float64, title string) *drawing {
-	d := &drawing{bufio.NewWriter(w)}
-	fmt.Fprintf(d.out, `<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%s" viewBox="0 0 %s %s" font-family="Helvetica,Arial,'Liberation Sans','DejaVu Sans',sans-serif" font-size="11" fill="%s">`+"\n",
-		px(width), px(height), px(width), px(height), colourInk)
-	fmt.Fprintf(d.out, "<title>%s</title>\n", escaped(title))
-	fmt.Fprintf(d.out, `<rect width="100%%" height="100%%" fill="%s"/>`+"\n", colourPaper)
-	return d
+	return &drawing{svg.New(w, width, height, title)}
 }
 
-// end returns the first error of writing.
-func (d *drawing) end() error {
-	fmt.Fprintln(d.out, "</svg>")
-	return d.out.Flush()
-}
-
+// text writes a line of text, in which the second letters of φ0 and Pπ are indices.
 func (d *drawing) text(x, y float64, attributes, s string) {
-	s = escaped(s)
-	for _, name := range []string{"φ0", "Pπ"} { // the second letter is an index
+	s = svg.Escape(s)
+	for _, name := range []string{"φ0", "Pπ"} {
 		letter, index := splitRune(name)
 		s = strings.ReplaceAll(s, name+" ", letter+`<tspan dy="2.5" font-size="75%">`+index+`</tspan><tspan dy="-2.5"> </tspan>`)
 	}
-	fmt.Fprintf(d.out, `<text x="%s" y="%s" %s>%s</text>`+"\n", px(x), px(y), attributes, s)
-}
-
-// turned writes upwards, with its middle at x, y.
-func (d *drawing) turned(x, y float64, s string) {
-	fmt.Fprintf(d.out, `<text transform="translate(%s %s) rotate(-90)" text-anchor="middle" font-size="10">%s</text>`+"\n", px(x), px(y), escaped(s))
-}
-
-func (d *drawing) line(x1, y1, x2, y2 float64, colour string, width float64, dashes string) {
-	if dashes != "" {
-		dashes = ` stroke-dasharray="` + dashes + `"`
-	}
-	fmt.Fprintf(d.out, `<line x1="%s" y1="%s" x2="%s" y2="%s" stroke="%s" stroke-width="%s"%s/>`+"\n", px(x1), px(y1), px(x2), px(y2), colour, px(width), dashes)
-}
-
-func (d *drawing) dot(x, y, r float64, colour string) {
-	fmt.Fprintf(d.out, `<circle cx="%s" cy="%s" r="%s" fill="%s"/>`+"\n", px(x), px(y), px(r), colour)
+	d.Markup(x, y, attributes, s)
 }
 
 func (d *drawing) frame(p panel) {
-	fmt.Fprintf(d.out, `<rect x="%s" y="%s" width="%s" height="%s" fill="none" stroke="%s"/>`+"\n", px(p.x), px(p.y), px(p.w), px(p.h), colourFaint)
+	fmt.Fprintf(d.Out, `<rect x="%s" y="%s" width="%s" height="%s" fill="none" stroke="%s"/>`+"\n", svg.Px(p.x), svg.Px(p.y), svg.Px(p.w), svg.Px(p.h), colourFaint)
 }
 
 // splitRune cuts off the first character.
 func splitRune(s string) (first, rest string) {
 	_, n := utf8.DecodeRuneInString(s)
 	return s[:n], s[n:]
-}
-
-// px is a length in pixels, to a tenth.
-func px(x float64) string {
-	return strings.TrimSuffix(fmt.Sprintf("%.1f", x), ".0")
-}
-
-func escaped(s string) string {
-	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(s)) // a Builder takes all
-	return b.String()
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/ocslab/ocslab/internal/pause"
 	"github.com/ocslab/ocslab/wire/cmis/ocst"
 )
 
@@ -91,7 +92,7 @@ func newCalibration(cfg Config, opt Options) (*calibration, error) {
 	c.report = &Report{Scope: opt.Scope.String(), Made: opt.Now().UTC().Truncate(time.Second)}
 	wait := cfg.Sleep
 	if wait == nil {
-		wait = sleep
+		wait = pause.For
 	}
 	c.cfg.Sleep = func(ctx context.Context, d time.Duration) error {
 		err := wait(ctx, d)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ocslab/ocslab/internal/pause"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/wire/cmis"
 	"github.com/ocslab/ocslab/wire/cmis/ocst"
@@ -82,7 +83,7 @@ func Begin(ctx context.Context, cfg Config) (*Session, error) {
 		return nil, errors.New("calibration session: no module is given")
 	}
 	if cfg.Sleep == nil {
-		cfg.Sleep = sleep
+		cfg.Sleep = pause.For
 	}
 	if cfg.Password == 0 {
 		cfg.Password = ocst.HostPassword
@@ -431,15 +432,4 @@ func checkElement(e ocst.Element) error {
 		return fmt.Errorf("calibration session: %v", e)
 	}
 	return nil
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/ocslab/ocslab/internal/pause"
 	"github.com/ocslab/ocslab/wire/cmis"
 	"github.com/ocslab/ocslab/wire/cmis/ocst"
 )
@@ -80,7 +81,7 @@ func Trim(ctx context.Context, cfg Config, opt TrimOptions) (TrimReport, error) 
 		return TrimReport{}, errors.New("trim: no module is given")
 	}
 	if cfg.Sleep == nil {
-		cfg.Sleep = sleep
+		cfg.Sleep = pause.For
 	}
 	cfg.AllowDark = true                                         // nothing is darkened here
 	t := trimmer{Session: &Session{cfg: cfg}, opt: opt.filled()} // its registers alone: no session begins
