@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ocslab/ocslab/linkmon/watch"
@@ -155,7 +156,7 @@ func (b *Bench) Move(ctx context.Context, number int, want map[string]ocs.Map, p
 	changed := false
 	for _, r := range runs {
 		mv.Reports[r.rig.Name] = r.report
-		mv.Marks = append(mv.Marks, r.commandMarks(b.Host, number)...)
+		mv.Marks = append(mv.Marks, CommandMarks(r.report.Receipt, r.rig.Name, b.Host, number)...)
 		if rc := r.report.Receipt; !rc.Sent.IsZero() {
 			began = min(began, axis.NS(begun(rc)))
 		}
@@ -296,7 +297,9 @@ func (b *Bench) comeBack(ctx context.Context, runs []*run, links *linkWait) erro
 	}
 	err := each(runs, func(r *run) error {
 		defer r.meter.stop()
-		return uncut(r.meter.settled(ctx, r.before, r.lit(), r.rig.Rule, orDefault(b.Patience, DefaultPatience)))
+		err := r.meter.settled(ctx, r.before, r.lit(), r.rig.Rule, orDefault(b.Patience, DefaultPatience))
+		r.cut.Store(errors.Is(err, errCut))
+		return uncut(err)
 	})
 	err = errors.Join(err, <-linked)
 	if err == nil && links != nil && b.Until == timeline.Light {
@@ -419,6 +422,7 @@ type run struct {
 	meter  *meter
 	before map[ocs.Port]float64
 	report ocs.Report
+	cut    atomic.Bool // the waiting for its light was cut short; read while it is waited for, too
 }
 
 // each calls fn for every run at once.
@@ -448,17 +452,18 @@ func begun(rc ocs.Receipt) time.Time {
 	return rc.Begun
 }
 
-// commandMarks returns the marks of the wire. The command of a change that took
-// several requests lies between the first and the last.
-func (r *run) commandMarks(host string, number int) []timeline.Mark {
+// CommandMarks returns the marks of a change on the wire to a switch, from its receipt: when the command was sent and when
+// it was acknowledged, as far as that is known. The command of a change that took several requests lies between the
+// first and the last. host is where they are taken.
+func CommandMarks(rc ocs.Receipt, onSwitch, host string, number int) []timeline.Mark {
 	var marks []timeline.Mark
-	axis, rc := timeline.HostAxis(), r.report.Receipt
+	axis := timeline.HostAxis()
 	if !rc.Sent.IsZero() {
-		marks = append(marks, timeline.Mark{Stage: timeline.Command, Subject: r.rig.Name, Host: host,
+		marks = append(marks, timeline.Mark{Stage: timeline.Command, Subject: onSwitch, Host: host,
 			Interval: axis.Span(begun(rc), rc.Sent), Source: "driver", Reconfiguration: number})
 	}
 	if !rc.Acked.IsZero() {
-		marks = append(marks, timeline.Mark{Stage: timeline.Ack, Subject: r.rig.Name, Host: host,
+		marks = append(marks, timeline.Mark{Stage: timeline.Ack, Subject: onSwitch, Host: host,
 			Interval: axis.Span(rc.FirstByte, rc.Acked), Source: "driver", Reconfiguration: number})
 	}
 	return marks
@@ -488,7 +493,11 @@ func (r *run) lightMarks(mv *Move, host string, number int) {
 				mv.Marks = append(mv.Marks, timeline.Mark{Stage: stage, Subject: subject, Host: host,
 					Interval: after(at, sent), Source: "opm", Reconfiguration: number})
 			} else if expected {
-				mv.Unresolved = append(mv.Unresolved, fmt.Sprintf("%s: %s: %s", subject, stage, e.State()))
+				why := e.State().String()
+				if r.cut.Load() && (e.State() == timeline.NotSettled || e.State() == timeline.NoLight) {
+					why = timeline.CutShort
+				}
+				mv.Unresolved = append(mv.Unresolved, fmt.Sprintf("%s: %s: %s", subject, stage, why))
 			}
 		}
 		samples := r.meter.samples(p)

@@ -344,7 +344,7 @@ func (w *linkWait) marks(mv *Move, number int) {
 		case l != nil && l.up && stage != timeline.CarrierUp:
 			mv.Unresolved = append(mv.Unresolved, fmt.Sprintf("%s: %s: %s", subject, stage, timeline.TooBrief))
 		case w.cut && w.covers(stage, subject):
-			mv.Unresolved = append(mv.Unresolved, fmt.Sprintf("%s: %s: not until the waiting was cut short", subject, stage))
+			mv.Unresolved = append(mv.Unresolved, fmt.Sprintf("%s: %s: %s", subject, stage, timeline.CutShort))
 		case w.covers(stage, subject):
 			mv.Unresolved = append(mv.Unresolved, fmt.Sprintf("%s: %s: not within %v", subject, stage, w.patience))
 		default:

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,11 +23,20 @@ type Mover struct {
 	History *history.Log
 	// Command stands in the record of each change.
 	Command string
+	// Name is what the record calls a switch that was opened by its URL: the URL as it was
+	// given, by which undo opens it again. "" is the switch's own.
+	Name string
 	// Policy is what may happen to circuits that are in no configuration and in the way:
 	// Safe refuses, Update moves them.
 	Policy ocs.Policy
-	// Ours are the circuits of all configurations, by switch.
+	// Ours are the circuits of all configurations, by switch; see also Own.
 	Ours map[string]Circuits
+	// Exact says that what is brought about takes the place of all our circuits on a switch; otherwise
+	// those of them that are in nobody's way stay.
+	Exact bool
+	// Refuse, if it is not nil, is asked before a change is sent; its error refuses that. It may
+	// be called by several goroutines, for several switches.
+	Refuse func(sw *lab.Opened, c ocs.Change) error
 }
 
 // Circuits is a set of cross-connects, in which a port may occur more than once.
@@ -37,15 +47,21 @@ func NewMover(log *history.Log, command string, policy ocs.Policy, configuration
 	m := &Mover{History: log, Command: command, Policy: policy, Ours: map[string]Circuits{}}
 	for _, c := range configurations {
 		for name, circuits := range c {
-			if m.Ours[name] == nil {
-				m.Ours[name] = Circuits{}
-			}
-			for cc := range circuits.All() {
-				m.Ours[name][cc] = true
-			}
+			m.Own(name, circuits)
 		}
 	}
 	return m
+}
+
+// Own makes circuits of a switch m's own: it may remove them, and when it leaves it brings
+// back what they have displaced.
+func (m *Mover) Own(onSwitch string, circuits ocs.Map) {
+	if m.Ours[onSwitch] == nil {
+		m.Ours[onSwitch] = Circuits{}
+	}
+	for c := range circuits.All() {
+		m.Ours[onSwitch][c] = true
+	}
 }
 
 // TakeOver lets m make the changes of a testbed, and returns the circuits that it found, by
@@ -80,6 +96,9 @@ func (m *Mover) Check(onSwitch string, have, want ocs.Map) error {
 // plan moves busy ports, but under Safe only those of our own circuits.
 func (m *Mover) plan(onSwitch string, have, want ocs.Map) (ocs.Change, error) {
 	change, err := ocs.Plan(have, want, ocs.Update)
+	if err == nil && m.Exact {
+		change.Remove, err = m.replaced(onSwitch, have, want, change.Remove)
+	}
 	if err != nil || m.Policy == ocs.Update {
 		return change, err
 	}
@@ -93,11 +112,67 @@ func (m *Mover) plan(onSwitch string, have, want ocs.Map) (ocs.Change, error) {
 	return change, nil
 }
 
-// change brings a change about and records it. Nothing is sent that is not recorded.
+// replaced returns what is removed so that want takes the place of all our circuits on a switch, those
+// in its way included.
+func (m *Mover) replaced(onSwitch string, have, want, inTheWay ocs.Map) (ocs.Map, error) {
+	var remove []ocs.CrossConnect
+	for c := range have.Minus(want).All() {
+		if inTheWay.Has(c) || m.Ours[onSwitch][c] {
+			remove = append(remove, c)
+		}
+	}
+	return ocs.NewMap(remove...)
+}
+
+// change brings a change about and records it. Nothing is sent that is not recorded, or that
+// is refused.
 func (m *Mover) change(ctx context.Context, sw *lab.Opened, plan func(ocs.Map) (ocs.Change, error)) (ocs.Report, error) {
-	r := m.History.Wrap(sw, history.Entry{Switch: sw.Name, Device: sw.Device, Command: m.Command})
-	report, err := ocs.Execute(ctx, r, plan)
+	r := m.History.Wrap(sw, history.Entry{Switch: cmp.Or(m.Name, sw.Name), Device: sw.Device, Command: m.Command})
+	report, err := ocs.Execute(ctx, r, func(have ocs.Map) (ocs.Change, error) {
+		c, err := plan(have)
+		if err == nil {
+			err = m.refused(sw, c)
+		}
+		return c, err
+	})
+	if errors.Is(err, ocs.ErrVerify) { // other errors say of which switch they are
+		err = fmt.Errorf("%s: %w", cmp.Or(m.Name, sw.Name), err)
+	}
 	return report, errors.Join(err, r.Confirm(report, err))
+}
+
+// refused returns why a change is not to be made.
+func (m *Mover) refused(sw *lab.Opened, c ocs.Change) error {
+	if m.Refuse == nil || c.Empty() {
+		return nil
+	}
+	return m.Refuse(sw, c)
+}
+
+// Hold brings about that some ports of a switch hold exactly the circuits of want, which are
+// m's own: see Own. Several switches may be held at the same time, by a goroutine each. It
+// reports whether anything had to be changed.
+//
+// A circuit at these ports that is not m's own is of somebody who has connected it meanwhile:
+// the error matches [ocs.ErrConflict], and nothing is sent. Others are those of Refuse, of the
+// history, and of the switch.
+func (m *Mover) Hold(ctx context.Context, sw *lab.Opened, ports map[ocs.Port]bool, want ocs.Map) (changed bool, err error) {
+	_, err = m.change(ctx, sw, func(have ocs.Map) (ocs.Change, error) {
+		var remove []ocs.CrossConnect
+		for c := range have.Minus(want).All() {
+			if !ports[c.Ingress] && !ports[c.Egress] {
+				continue
+			}
+			if !m.Ours[sw.Name][c] {
+				return ocs.Change{}, fmt.Errorf("somebody else has connected %v of %s meanwhile: %w", c, sw.Name, ocs.ErrConflict)
+			}
+			remove = append(remove, c)
+		}
+		change := ocs.Change{Remove: ocs.MustMap(remove...), Add: want.Minus(have)}
+		changed = !change.Empty()
+		return change, nil
+	})
+	return changed, err
 }
 
 // Leave brings the switches of a lab to what they are to be left in, by switch, as far as
@@ -105,14 +180,22 @@ func (m *Mover) change(ctx context.Context, sw *lab.Opened, plan func(ocs.Map) (
 // removed, and what is wanted is added, on ports that are free or hold such circuits. What
 // others have connected meanwhile stays. All switches are tried, at the same time; the
 // errors are of those that could not be brought there. Where the history cannot be written,
-// on a full disk for example, the change is made without it.
+// on a full disk for example, the change is made without it. Where Refuse refuses what would be
+// added, our circuits are removed all the same, and the error says so.
 func (m *Mover) Leave(ctx context.Context, l *lab.Lab, want map[string]ocs.Map) error {
 	names := slices.Sorted(maps.Keys(want))
 	errs := make([]error, len(names))
 	var all sync.WaitGroup
 	for i, name := range names {
 		all.Go(func() {
-			if err := Guard(func() error { return m.leaveOne(ctx, l, name, want[name]) }); err != nil {
+			err := Guard(func() error {
+				sw, err := l.Switch(ctx, name)
+				if err != nil {
+					return err
+				}
+				return m.LeaveSwitch(ctx, sw, want[name])
+			})
+			if err != nil {
 				errs[i] = fmt.Errorf("put the circuits of %s back: %w", name, err)
 			}
 		})
@@ -121,27 +204,32 @@ func (m *Mover) Leave(ctx context.Context, l *lab.Lab, want map[string]ocs.Map) 
 	return errors.Join(errs...)
 }
 
-// leaveOne is Leave for one switch.
-func (m *Mover) leaveOne(ctx context.Context, l *lab.Lab, name string, want ocs.Map) error {
-	sw, err := l.Switch(ctx, name)
+// LeaveSwitch is Leave for one switch.
+func (m *Mover) LeaveSwitch(ctx context.Context, sw *lab.Opened, want ocs.Map) error {
+	have, err := sw.CrossConnects(ctx)
 	if err != nil {
 		return err
 	}
-	have, err := sw.CrossConnects(ctx)
-	if err != nil || m.leave(name, have, want).Empty() {
-		return err
+	back := m.leave(sw.Name, have, want)
+	if back.Empty() {
+		return nil
 	}
-	plan := func(have ocs.Map) (ocs.Change, error) { return m.leave(name, have, want), nil }
+	refused := m.refused(sw, back)
+	if refused != nil {
+		refused = fmt.Errorf("%v was not brought back: %w", back.Add, refused)
+		want = want.Minus(back.Add)
+	}
+	plan := func(have ocs.Map) (ocs.Change, error) { return m.leave(sw.Name, have, want), nil }
 	_, err = m.change(ctx, sw, plan)
 	if !errors.Is(err, history.ErrUnrecorded) || ctx.Err() != nil {
-		return err
+		return errors.Join(refused, err)
 	}
 	// Light comes before the record.
 	if _, again := ocs.Execute(ctx, sw, plan); again != nil {
-		return err
+		return errors.Join(refused, err)
 	}
-	slog.Warn("the circuits of a switch were put back, and the history does not say so", "switch", name, "error", err)
-	return nil
+	slog.Warn("the circuits of a switch were put back, and the history does not say so", "switch", sw.Name, "error", err)
+	return refused
 }
 
 // leave is the change of [Mover.Leave] on one switch. A circuit that is wanted and is not

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/ocslab/ocslab/experiment"
@@ -122,5 +123,60 @@ func TestMover_Leave_Fails(t *testing.T) {
 	}
 	if entries, _, err := m.History.Entries(); err != nil || len(entries) != 1 {
 		t.Errorf("history: %v, %v, want one change", entries, err)
+	}
+}
+
+// Ensure that ports hold what was asked for, that circuits at other ports stay, and that
+// somebody who connects one of the ports meanwhile is not overruled.
+func TestMover_Hold(t *testing.T) {
+	m, _, l, sw := mover(t, t.TempDir())
+	m.Policy = ocs.Update
+	ports := map[ocs.Port]bool{1: true, 2: true, 33: true, 34: true}
+	for _, c := range []struct {
+		want    string
+		changed bool
+	}{{"1>33", true}, {"1>33", false}, {"", true}, {"1>34,2>33", true}} {
+		want := mustParse(t, c.want)
+		m.Own("rail0", want)
+		if changed, err := m.Hold(t.Context(), sw, ports, want); err != nil || changed != c.changed {
+			t.Fatalf("hold %q: changed %v, %v", c.want, changed, err)
+		}
+		if got, err := sw.CrossConnects(t.Context()); err != nil || !got.Equal(mustParse(t, strings.TrimPrefix(c.want+",20>60", ","))) {
+			t.Fatalf("hold %q: %v, %v", c.want, got, err)
+		}
+	}
+	if _, err := ocs.Reconcile(t.Context(), sw, mustParse(t, "1>50"), ocs.Update); err != nil { // somebody else
+		t.Fatal(err)
+	}
+	if _, err := m.Hold(t.Context(), sw, ports, mustParse(t, "1>33")); !errors.Is(err, ocs.ErrConflict) {
+		t.Errorf("over the circuit of another: %v, want %v", err, ocs.ErrConflict)
+	}
+	if err := m.Leave(t.Context(), l, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := sw.CrossConnects(t.Context()); err != nil || !got.Has(ocs.CrossConnect{Ingress: 1, Egress: 50}) {
+		t.Errorf("the circuit of another is gone: %v, %v", got, err)
+	}
+}
+
+// Ensure that a refusal keeps light from coming, also in the end, and never from going.
+func TestMover_Refuse(t *testing.T) {
+	m, found, l, sw := mover(t, t.TempDir())
+	stop := errors.New("a fibre is open")
+	m.Refuse = func(_ *lab.Opened, c ocs.Change) error {
+		if c.Add.Len() > 0 {
+			return stop
+		}
+		return nil
+	}
+	ports := map[ocs.Port]bool{1: true, 33: true, 34: true}
+	if _, err := m.Hold(t.Context(), sw, ports, mustParse(t, "1>33")); !errors.Is(err, stop) {
+		t.Errorf("hold: %v, want %v", err, stop)
+	}
+	if err := m.Leave(t.Context(), l, found); !errors.Is(err, stop) || !strings.Contains(err.Error(), "1>40 was not brought back") {
+		t.Errorf("leave: %v", err)
+	}
+	if got, err := sw.CrossConnects(t.Context()); err != nil || got.String() != "20>60" {
+		t.Errorf("left at %v, %v", got, err)
 	}
 }

@@ -73,6 +73,11 @@ func TestBench_CutBefore(t *testing.T) {
 	if err != nil || !mv.Reports["rail0"].After.Equal(tb.Maps[0]["rail0"]) {
 		t.Errorf("%v, %v", mv.Reports, err)
 	}
+	for _, why := range mv.Unresolved { // light that nobody waited for is not late
+		if strings.Contains(why, "light: "+timeline.NotSettled.String()) || strings.Contains(why, "light: "+timeline.NoLight.String()) {
+			t.Error(why)
+		}
+	}
 }
 
 // Ensure the end of a context is still an error when there is something to cut.

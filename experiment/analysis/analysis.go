@@ -51,10 +51,14 @@ type Stage struct {
 	// statistics: of upper quantiles of few values, a bootstrap alone promises too much.
 	Counted map[plan.Quantity]timeline.Estimate
 	Box     Box
-	// Floor is the difference that this set-up cannot resolve: the larger of Resolution and
-	// of what two halves of the same repeats, taken at random, differ by in 95 % of splits.
+	// Floor is the difference that this set-up cannot resolve: the largest of Resolution, of
+	// what two halves of the same repeats, taken at random, differ by in 95 % of splits, and of
+	// Calibrated.
 	Floor time.Duration
-	// AA is the latter alone: differences between equals.
+	// Calibrated is the floor of as many repeats by the timing calibration that the run has
+	// used; 0 where it had none that holds for the set-up, or that has no floor of this stage.
+	Calibrated time.Duration
+	// AA is the second alone: differences between equals.
 	AA time.Duration
 	// Drift is how much later the stage comes at the end of the run than at its
 	// beginning, by a robust line (Theil-Sen) over its reconfigurations. Fewer than six

@@ -119,6 +119,9 @@ func describe(r *runs.Run) map[string]string {
 		for _, text := range s.Missing {
 			say("not watched", text)
 		}
+		if c, ok := s.Timing(); ok {
+			say("timing calibration", fmt.Sprintf("#%d", c.Version))
+		}
 		for _, d := range s.Devices {
 			say(d.Name+": URL", d.URL)
 			say(d.Name+": model", strings.TrimSpace(d.Vendor+" "+d.Model))

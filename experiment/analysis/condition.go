@@ -96,9 +96,28 @@ func (m *measured) stage(sum timeline.Summary, s *split) *Stage {
 	}
 	x.Distribution = timeline.Turnbull(intervals)
 	x.AA = m.halves(sum.Stage)
-	x.Floor = max(x.AA, sum.Resolution)
+	x.Calibrated = s.calibrated(m.plan.Number, sum.Stage, len(pool.Reconfigurations))
+	x.Floor = max(x.AA, sum.Resolution, x.Calibrated)
 	x.Drift = m.drift(sum.Stage, s)
 	return x
+}
+
+// calibrated is the floor of a stage by the timing calibrations of the set-ups that a condition
+// was measured on: the largest, where there were several.
+func (s *split) calibrated(condition int, stage timeline.Stage, reconfigurations int) time.Duration {
+	var floor time.Duration
+	for _, set := range s.run.Setups {
+		c, ok := set.Timing()
+		if !ok || !slices.Contains(set.Conditions, condition) {
+			continue
+		}
+		for _, f := range c.Floors {
+			if f.Stage == stage {
+				floor = max(floor, f.At(reconfigurations))
+			}
+		}
+	}
+	return floor
 }
 
 // waited returns the duration of what was waited for in vain. It reports false if it may
@@ -185,7 +204,8 @@ func quantile(sorted []int64, q float64) int64 {
 	if i+1 >= len(sorted) {
 		return sorted[len(sorted)-1]
 	}
-	return sorted[i] + int64((h-float64(i))*float64(sorted[i+1]-sorted[i]))
+	apart := uint64(sorted[i+1]) - uint64(sorted[i]) // which may be more than an int64 has
+	return sorted[i] + int64(uint64((h-float64(i))*float64(apart)))
 }
 
 // spread is a robust standard deviation of values around their median: 1.4826 times the

@@ -58,16 +58,27 @@ func theilSen(values []int64) timeline.Estimate {
 	// Of how many more pairs grow than shrink, where nothing drifts, this is 95 %.
 	chance := 1.959964 * math.Sqrt(float64(n)*float64(n-1)*float64(2*n+5)/18)
 	at := func(i float64) int64 {
-		return int64(math.Round(slopes[int(min(max(i, 0), pairs-1))] * float64(n-1)))
+		return whole(slopes[int(min(max(i, 0), pairs-1))] * float64(n-1))
 	}
 	e := timeline.Estimate{
 		LowNS:  at(math.Floor((pairs-chance)/2) - 1),
 		HighNS: at(math.Ceil((pairs + chance) / 2)),
 	}
 	middle := (slopes[(len(slopes)-1)/2] + slopes[len(slopes)/2]) / 2
-	e.NS = min(max(int64(math.Round(middle*float64(n-1))), e.LowNS), e.HighNS)
+	e.NS = min(max(whole(middle*float64(n-1)), e.LowNS), e.HighNS)
 	if (pairs-chance)/2 < 1 {
 		e.LowNS, e.HighNS = min(e.LowNS, 0), max(e.HighNS, 0)
 	}
 	return e
+}
+
+// whole is ns rounded, or the nearest that 64 bits have.
+func whole(ns float64) int64 {
+	switch ns = math.Round(ns); {
+	case ns >= math.MaxInt64:
+		return math.MaxInt64
+	case ns <= math.MinInt64:
+		return math.MinInt64
+	}
+	return int64(ns)
 }

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ocslab/ocslab/calibration/timing"
 	"github.com/ocslab/ocslab/timeline"
 )
 
 const (
-	splits     = 200 // of halves
 	resamples  = 500 // of medians, for differences
 	confidence = 0.95
 )
@@ -27,40 +27,10 @@ const (
 	forMedians // and above: one for each condition
 )
 
-// halves divides the reconfigurations at random in two halves, again and again, and returns
-// what the medians of a stage in both differ by in 95 % of cases. It is 0 where there are
-// fewer than two reconfigurations.
+// halves returns what the medians of a stage in halves of the reconfigurations differ by, see
+// [timing.Equals].
 func (m *measured) halves(stage timeline.Stage) time.Duration {
-	p := m.pools[stage]
-	n := len(p.Reconfigurations)
-	if n < 2 {
-		return 0
-	}
-	draw := random(m.seed, stage, forHalves)
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
-	one, other := make([]int32, n), make([]int32, n)
-	var at [1]timeline.Interval
-	apart := make([]int64, splits)
-	for i := range apart {
-		clear(one)
-		for j := range other {
-			other[j] = 1
-		}
-		for j := range n / 2 { // the first steps of a shuffle
-			k := j + draw.IntN(n-j)
-			order[j], order[k] = order[k], order[j]
-			one[order[j]], other[order[j]] = 1, 0
-		}
-		p.Quantiles(one, at[:])
-		first := at[0].Mid()
-		p.Quantiles(other, at[:])
-		apart[i] = max(first-at[0].Mid(), at[0].Mid()-first)
-	}
-	slices.Sort(apart)
-	return time.Duration(quantile(apart, confidence))
+	return timing.Equals(m.pools[stage], random(m.seed, stage, forHalves))
 }
 
 // resampled returns the medians of a stage in resamples that draw whole reconfigurations.

@@ -33,7 +33,8 @@ func (a *Analysis) MarshalJSON() ([]byte, error) {
 //	stage-summary  condition, label, stage, count, missing, the median_ns, p95_ns and p99_ns
 //	               each with _low_ns and _high_ns, min_ns, max_ns, resolution_ns, step_ns,
 //	               share, aa_ns, floor_ns, drift_ns with bounds, spurious, spurious_high (of
-//	               null toggles; left out without them), q1_ns and q3_ns
+//	               null toggles; left out without them), q1_ns and q3_ns, calibrated_ns (left out
+//	               without a timing calibration of the stage)
 //	nic-summary    condition, nic, stage, count, missing, and median_ns, p95_ns, p99_ns with bounds
 //	pair           condition, from, to, stage, count, earliest_ns, latest_ns (of the median)
 //	outlier        condition, reconfiguration, stage, subject, earliest_ns, latest_ns, score
@@ -140,12 +141,13 @@ type stageLine struct {
 	DriftHighNS  int64    `json:"drift_high_ns"`
 	Spurious     *float64 `json:"spurious,omitempty"`
 	SpuriousHigh *float64 `json:"spurious_high,omitempty"`
+	CalibratedNS int64    `json:"calibrated_ns,omitempty"`
 }
 
 func (x *Stage) line(condition int, label string) stageLine {
 	l := stageLine{
 		"stage-summary", condition, label, x.Stage, x.Count, x.Missing, x.Summary.QuantileFields(), int64(x.Step), finite(x.Share),
-		x.Min.Mid(), x.Box.Q1, x.Box.Q3, x.Max.Mid(), int64(x.AA), int64(x.Floor), x.Drift.NS, x.Drift.LowNS, x.Drift.HighNS, nil, nil,
+		x.Min.Mid(), x.Box.Q1, x.Box.Q3, x.Max.Mid(), int64(x.AA), int64(x.Floor), x.Drift.NS, x.Drift.LowNS, x.Drift.HighNS, nil, nil, int64(x.Calibrated),
 	}
 	if x.Spurious != nil {
 		expected, high := finite(x.Spurious.Expected), finite(x.Spurious.High)

@@ -759,3 +759,20 @@ func BenchmarkOf10kx16x6(b *testing.B) {
 		analysis.Of(r)
 	}
 }
+
+// A duration may be as long as 64 bits of nanoseconds are; what is made of such must not
+// come out on the other side of zero.
+func TestFarApart(t *testing.T) {
+	const most, least = math.MaxInt64, math.MinInt64
+	for _, values := range [][]int64{{0, most}, {0, most - 1, most}, {least, most}, {least, 0, most}, {most, least}, {most, most}} {
+		d := analysis.TheilSen(values)
+		if grows, first, last := d.NS > 0, values[0], values[len(values)-1]; grows != (last > first) || d.LowNS > d.NS || d.NS > d.HighNS {
+			t.Errorf("%d drift by %+v", values, d)
+		}
+	}
+	for q, want := range map[float64]int64{0: least, 0.25: least / 2, 0.5: 0, 0.75: most/2 + 1, 1: most} {
+		if got := analysis.Quantile([]int64{least, most}, q); got != want {
+			t.Errorf("quantile %v of the widest is %d, want %d", q, got, want)
+		}
+	}
+}

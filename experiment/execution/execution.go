@@ -19,8 +19,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/ocslab/ocslab/calibration/store"
 	"github.com/ocslab/ocslab/emulator/fabric"
 	"github.com/ocslab/ocslab/experiment/analysis"
+	"github.com/ocslab/ocslab/experiment/baseline"
 	"github.com/ocslab/ocslab/experiment/plan"
 	"github.com/ocslab/ocslab/experiment/runner"
 	"github.com/ocslab/ocslab/experiment/runs"
@@ -36,6 +38,10 @@ var Rungs = map[string]fabric.Rung{"": 0, "tap": fabric.TAP, "veth": fabric.Veth
 
 // ErrNothingLeft: a run is done, and there is nothing to go on with.
 var ErrNothingLeft = errors.New("there is nothing to go on with")
+
+// ErrSequence: a run is of package sequence, and what belongs between its steps, such as the transfers of a
+// collective, is known only to the command that began it.
+var ErrSequence = errors.New("its steps belong to a plan that is not stored with them")
 
 // Options are what does not depend on the experiment.
 type Options struct {
@@ -156,6 +162,15 @@ func Left(r *runs.Run) error {
 	return nil
 }
 
+// Resumable reports whether the points of a run can be gone on with; the light can be put back in any case. The error says
+// what to do instead, and matches [ErrSequence].
+func Resumable(r *runs.Run) error {
+	if !r.Plan.Exact {
+		return nil
+	}
+	return fmt.Errorf("%s cannot be gone on with: %w: %s", r.Meta.ID, ErrSequence, r.Plan.GoOn(r.Meta.ID, r.Summary != nil && r.Summary.Restored))
+}
+
 // prepare makes ready to open the lab.
 func (x *Execution) prepare(f *lab.File) {
 	measure := x.File.Measure
@@ -176,6 +191,12 @@ func (x *Execution) Runner(w runner.Recorder) *runner.Runner {
 		Plan: x.Plan, File: x.File, Writer: w, Session: runner.ThisSession(x.opt.Version, x.opt.Revision),
 		Open: x.Bench.Open, Light: x.Bench.Light, Enough: analysis.Enough, Tolerate: x.File.Tolerate,
 		Verdict: x.verdict,
+	}
+	if x.opt.Lab.StateDir != "" {
+		calibrations, session := store.Open(x.opt.Lab.StateDir), r.Session
+		r.Calibrations = func(set runs.Setup) ([]runs.Calibration, []error) {
+			return baseline.Find(calibrations, x.Bench.File, x.Meta.Emulated, set, session, time.Now())
+		}
 	}
 	if x.Meta.File != "" { // where hooks run, also of a run that is resumed from elsewhere
 		r.Dir = filepath.Dir(x.Meta.File)

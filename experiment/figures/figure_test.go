@@ -1,6 +1,8 @@
 package figures
 
 import (
+	"errors"
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -49,8 +51,8 @@ func TestPresetsResolve(t *testing.T) {
 	}
 }
 
+// An example is for the lab of its name, or else for the testbed.
 func TestExampleExperiments(t *testing.T) {
-	l := testbed(t)
 	entries, err := examples.Experiments.ReadDir("experiments")
 	if err != nil {
 		t.Fatal(err)
@@ -70,10 +72,20 @@ func TestExampleExperiments(t *testing.T) {
 				t.Errorf("is called %q", file.Name)
 			}
 			names[file.Name] = true
+			l, err := lab.Load("../../examples/" + e.Name())
+			if errors.Is(err, fs.ErrNotExist) {
+				l, err = testbed(t), nil
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
 			real := strings.HasSuffix(file.Name, "-hardware") || file.Name == "night"
 			p, err := file.Resolve(l, plan.Options{Emulated: !real})
 			if err != nil {
 				t.Fatal(err)
+			}
+			if p.Total() <= 0 {
+				t.Errorf("takes %v", p.Total())
 			}
 			if file.Name == "opus-toggle" && p.Total() > 10*time.Second {
 				t.Errorf("takes %v, and its comment says less than ten seconds", p.Total())

@@ -11,9 +11,10 @@ import (
 
 // device is what is known beforehand of an emulated switch.
 type device struct {
-	model        string
-	geometry     ocs.Geometry
-	single, bulk time.Duration // from command to settled light
+	model    string
+	geometry ocs.Geometry
+	// median is how long a command of so many cross-connects takes to settled light.
+	median func(crossConnects int) time.Duration
 }
 
 // boardSwitching is how long emulated transceivers take, about.
@@ -49,6 +50,20 @@ func emulation(l *lab.File, needed map[string]bool) (map[string]device, error) {
 	return found, nil
 }
 
+// firmware reports a profile that NICs are told to have and that is not there, such as one
+// of a note of the user's: others have been looked for when the value was read.
+func firmware(l *lab.File, s Settings) error {
+	for _, h := range l.Hosts {
+		for i := range h.NICs {
+			if s.Firmware != "" {
+				_, err := l.Profile(&h.NICs[i])
+				return err // they all have the same
+			}
+		}
+	}
+	return nil
+}
+
 // emulated returns what a switch of a lab is emulated as.
 func emulated(l *lab.File, name string) (device, error) {
 	e, err := l.Emulation(name)
@@ -56,9 +71,8 @@ func emulated(l *lab.File, name string) (device, error) {
 		return device{}, err
 	}
 	if t := e.Transceivers; t != nil {
-		return device{e.Model(), ocs.Transceivers(t.Personality.Modules, ocst.Lanes), boardSwitching, boardSwitching}, nil
+		return device{e.Model(), ocs.Transceivers(t.Personality.Modules, ocst.Lanes), func(int) time.Duration { return boardSwitching }}, nil
 	}
 	g, err := ocs.ParseGeometry(e.Personality.Size)
-	s := e.Personality.Switching
-	return device{e.Model(), g, s.Single, s.Bulk}, err
+	return device{e.Model(), g, e.Personality.Switching.Median}, err
 }

@@ -45,15 +45,18 @@ var known = []Parameter{
 		},
 	},
 	{
-		Name: "firmware", About: "profile of all emulated NICs, such as quick: see ocslab help measure", Emulated: true, setUp: true,
+		Name: "firmware", About: "profile of all emulated NICs, such as quick: see ocslab help measure; or FILE.md#PROFILE of a note beside the lab file", Emulated: true, setUp: true,
 		read: func(s *Settings, v string) error {
-			_, err := firmwarenotes.Find(v)
 			s.Firmware = v
+			if _, note := firmwarenotes.Path(v); note { // read when the lab is known, and so where it is
+				return nil
+			}
+			_, err := firmwarenotes.Find(v)
 			return err
 		},
 	},
 	{
-		Name: "model", About: "of all emulated switches, such as polatis-6000-32x32, or a .yaml file; switching and ack stay those of the lab file", Emulated: true, setUp: true,
+		Name: "model", About: "of all emulated switches, such as polatis-6000-32x32, or a .yaml file beside the lab file; switching and ack stay those of the lab file", Emulated: true, setUp: true,
 		read: func(s *Settings, v string) error {
 			if models := lab.Models(); !builtin.IsFile(v) && !slices.Contains(models, v) {
 				return fmt.Errorf("there is no model %.60q%s: want one of %s, or a .yaml file", v, strictyaml.DidYouMean(v, models), strings.Join(models, ", "))

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/ocslab/ocslab/ocs"
@@ -20,6 +21,21 @@ type Plan struct {
 	Points     []Point     `json:"points"` // in the order in which they are run
 	// Finally are the maps that the run leaves behind, by switch; nil: as they were.
 	Finally map[string]ocs.Map `json:"finally,omitempty"`
+	// Exact says that a reconfiguration also removes circuits of other configurations that are in
+	// nobody's way; otherwise they stay. Only package sequence makes such plans.
+	Exact bool `json:"exact,omitempty"`
+}
+
+// GoOn says how to go on with the run of p with that ID when it has ended before its time; restored: its light is as it
+// is to be left. What belongs between the steps of a sequence is not stored with it, so that is begun again.
+func (p *Plan) GoOn(id string, restored bool) string {
+	switch {
+	case !p.Exact:
+		return fmt.Sprintf("ocslab runs resume %s goes on with it", id)
+	case restored:
+		return "to do it, begin it again by the command that began it"
+	}
+	return fmt.Sprintf("ocslab runs finish %s puts the light back, and then it can be begun again", id)
 }
 
 // Condition is one choice of all parameters.
@@ -31,6 +47,9 @@ type Condition struct {
 	Sequence   []string          `json:"sequence"` // configurations, after ${}
 	// Maps are those of Sequence, by switch.
 	Maps []map[string]ocs.Map `json:"maps"`
+	// Once says that a repeat goes through the sequence from the first configuration to the last,
+	// and not back to the first.
+	Once bool `json:"once,omitempty"`
 	// Setup is equal for conditions that can be measured on one testbed without opening it anew.
 	Setup string `json:"setup"`
 	// Expected is about how long one reconfiguration takes, dwell included, and Basis on
@@ -72,10 +91,14 @@ func (p *Plan) Condition(number int) *Condition {
 }
 
 // Reconfigurations is how many reconfigurations the point is made of: one for each
-// configuration of the sequence of its condition c, or the one of a null toggle.
+// configuration of the sequence of its condition c, one less if that is gone through once, or the
+// one of a null toggle.
 func (p Point) Reconfigurations(c *Condition) int {
-	if p.Null {
+	switch {
+	case p.Null:
 		return 1
+	case c.Once:
+		return len(c.Sequence) - 1
 	}
 	return len(c.Sequence)
 }

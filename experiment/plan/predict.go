@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -57,10 +56,7 @@ func (r *resolver) switching(c *Condition) (time.Duration, string) {
 	for _, maps := range c.Maps {
 		for _, name := range sorted(maps) {
 			d := r.devices[c.Setup][name]
-			takes := d.bulk
-			if maps[name].Len() == 1 {
-				takes = d.single
-			}
+			takes := d.median(maps[name].Len())
 			if model == "" || takes > slowest {
 				slowest, model = takes, d.model
 			}
@@ -81,8 +77,8 @@ func (r *resolver) linkUp(c *Condition, dark time.Duration, wait Wait) (time.Dur
 				continue
 			}
 			takes, why := realLinkUp, fmt.Sprintf(", link-up in %v (assumed: the lab file says nothing of the firmware)", realLinkUp)
-			if name := n.Firmware; name != "" || r.emulated {
-				p, err := firmwarenotes.Find(cmp.Or(name, lab.DefaultFirmware))
+			if n.Firmware != "" || r.emulated {
+				p, err := l.Profile(n)
 				if err != nil {
 					r.ofLab(fmt.Errorf("NIC %s: %w", n.FullName(), err))
 					return 0, ""

@@ -289,8 +289,12 @@ func (r *resolver) check(conditions []Condition, finally map[string]ocs.Map) {
 			if r.devices[c.Setup] != nil {
 				continue
 			}
+			l := c.Settings.Apply(r.lab)
+			if err := firmware(l, c.Settings); err != nil {
+				fail(cmp.Or(r.f.pathOf("firmware"), "parameters"), err)
+			}
 			var err error
-			if r.devices[c.Setup], err = emulation(c.Settings.Apply(r.lab), needed); err != nil {
+			if r.devices[c.Setup], err = emulation(l, needed); err != nil {
 				if path := cmp.Or(r.f.pathOf("model"), r.f.pathOf("switching"), r.f.pathOf("ack")); path != "" {
 					fail(path, err)
 				} else {

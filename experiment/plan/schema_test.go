@@ -99,18 +99,8 @@ func TestExamples(t *testing.T) {
 		if err := validate(t, s, text); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
-		f, err := plan.Parse(filepath.Base(file), text)
-		if err != nil {
-			t.Errorf("%v", err)
-			continue
-		}
-		p, err := f.Resolve(testbed(t), plan.Options{Emulated: true})
-		if err != nil {
-			t.Errorf("%v", err)
-			continue
-		}
-		if p.Total() <= 0 {
-			t.Errorf("%s takes %v", file, p.Total())
+		if _, err := plan.Parse(filepath.Base(file), text); err != nil {
+			t.Error(err)
 		}
 	}
 }

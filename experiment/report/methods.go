@@ -12,6 +12,7 @@ import (
 
 	"github.com/ocslab/ocslab/experiment/runs"
 	"github.com/ocslab/ocslab/internal/natural"
+	"github.com/ocslab/ocslab/internal/shell"
 )
 
 // methods is what a paper's section of that name would need.
@@ -75,6 +76,7 @@ func (b *book) methods() *section {
 	add("Probe traffic", pace...)
 	add("Emulated NICs are", rungs...)
 	add("Not watched", missing...)
+	add("Calibrations", calibrations(r)...)
 	if p := r.Plan; p != nil {
 		add("Order", string(p.Order))
 		add("Seed", strconv.FormatUint(p.Seed, 10))
@@ -110,7 +112,8 @@ func (b *book) methods() *section {
 		"and are not independent; for each bound the least favourable ends of the intervals are taken. With fewer than about 20 reconfigurations they are too narrow."})
 	s.add(block{Text: "Distribution functions are Turnbull's nonparametric maximum likelihood estimate for interval-censored data " +
 		"(B. W. Turnbull, J. R. Stat. Soc. B 38, 1976, 290-295); what did not come while it was waited for is known to be later. " +
-		"\"Cannot resolve below\" is the larger of the typical width of a duration and of the difference that two halves of the same repeats show in 95 % of random splits."})
+		"\"Cannot resolve below\" is the largest of the typical width of a duration, of the difference that two halves of the same repeats show in 95 % of random splits, " +
+		"and of the floor that a timing calibration of the set-up gives for as many repeats, where the run has used one."})
 	s.add(block{Text: "Limits are held against all that was expected: what never came counts as later than it was waited for, while the key figures are of what came. " +
 		"Their bounds are the wider ones of the bootstrap and of order statistics, and there are no upper bounds of a percentile with too few values (Wilks 1941)."})
 	s.add(block{Text: "Outliers are named and kept in all statistics. Probabilities of marks in null toggles are Clopper-Pearson bounds."})
@@ -129,20 +132,20 @@ func (b *book) again() *section {
 	s := &section{ID: "repeat", Title: "To repeat this"}
 	run := []string{"ocslab"}
 	if r.Meta.LabPath != "" {
-		run = append(run, "--lab", quote(filepath.Base(r.Meta.LabPath)))
+		run = append(run, "--lab", shell.Quote(filepath.Base(r.Meta.LabPath)))
 	}
 	if r.Meta.Emulated {
 		run = append(run, "--emulated")
 	}
 	if r.Meta.File == "" && r.Meta.Figure != "" {
-		run = append(run, "figure", quote(r.Meta.Figure))
+		run = append(run, "figure", shell.Quote(r.Meta.Figure))
 	} else {
-		run = append(run, "run", quote(filepath.Base(cmp.Or(r.Meta.File, "experiment.yaml"))))
+		run = append(run, "run", shell.Quote(filepath.Base(cmp.Or(r.Meta.File, "experiment.yaml"))))
 	}
 	if r.Plan != nil {
 		run = append(run, "--seed", strconv.FormatUint(r.Plan.Seed, 10))
 	}
-	id := quote(r.Meta.ID)
+	id := shell.Quote(r.Meta.ID)
 	s.add(block{Code: strings.Join([]string{
 		"# the same again",
 		strings.Join(run, " "),
@@ -154,22 +157,11 @@ func (b *book) again() *section {
 	if len(r.Meta.Command) > 0 {
 		words := make([]string, len(r.Meta.Command))
 		for i, w := range r.Meta.Command {
-			words[i] = quote(w)
+			words[i] = shell.Quote(w)
 		}
 		s.add(block{Text: "It was begun by: ocslab " + strings.Join(words, " ")})
 	}
 	return s
-}
-
-// quote writes a word for a shell.
-func quote(word string) string {
-	plain := func(r rune) bool {
-		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_./=:,+@%", r)
-	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 func version(v, revision string) string {

@@ -90,12 +90,12 @@ func (b *book) page(opt Options) *page {
 	m := b.r.Meta
 	p := &page{
 		Title: cmp.Or(m.Name, m.ID, "Run"), About: m.About, Version: m.Version,
-		Style: chart.Style() + "\n" + template.CSS(pageCSS), Defs: chart.Defs(),
+		Style: styleSheet(), Defs: chart.Defs(),
 		Notices: b.notices(), Facts: b.facts(),
 		Footer: fmt.Sprintf("Written by ocslab %s from run %s.", m.Version, m.ID),
 	}
 	for _, s := range []*section{
-		b.verdict(), b.paper(opt.Paper), b.keyFigures(), b.single(), b.spread(), b.pairs(), b.overRun(), b.optical(),
+		b.verdict(), paper(opt.Paper), b.keyFigures(), b.single(), b.spread(), b.pairs(), b.overRun(), b.optical(),
 		b.nics(), b.differences(), b.background(), b.accuracy(), b.missing(), b.methods(), b.again(),
 	} {
 		if s == nil || len(s.Blocks) == 0 {
@@ -106,6 +106,9 @@ func (b *book) page(opt Options) *page {
 	p.Contents = p.Sections
 	return p
 }
+
+// styleSheet is that of a page.
+func styleSheet() template.CSS { return chart.Style() + "\n" + template.CSS(pageCSS) }
 
 func (b *book) notices() []notice {
 	var all []notice
@@ -125,12 +128,15 @@ func (b *book) notices() []notice {
 		}
 		text += ". All figures are of finished points only."
 		if r.State != runs.Running {
-			text += " To go on: ocslab runs resume " + r.Meta.ID
+			text += " To go on: " + r.Plan.GoOn(r.Meta.ID, r.Summary != nil && r.Summary.Restored)
 		}
 		all = append(all, notice{"bad", "Not finished.", text})
 	}
 	if s := r.Summary; s != nil && !s.Restored {
 		all = append(all, notice{"bad", "The light was not put back.", cmp.Or(s.Finally, "The circuits at the end are not those that should be.")})
+	}
+	if why := staleCalibrations(r); why != "" {
+		all = append(all, notice{"bad", "Stale calibration.", why})
 	}
 	if len(r.Reconfigurations) == 0 {
 		all = append(all, notice{"bad", "Nothing to show.", "No point of the run is finished."})
@@ -230,7 +236,7 @@ func limitTexts(of plan.Quantity, v analysis.Verdict) (found, between string) {
 	return found, between
 }
 
-func (b *book) paper(p *Paper) *section {
+func paper(p *Paper) *section {
 	if p == nil {
 		return nil
 	}

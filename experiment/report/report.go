@@ -50,8 +50,12 @@ var (
 // HTML writes the report of a run: one file that needs nothing else. a must be the analysis
 // of r.
 func HTML(w io.Writer, r *runs.Run, a *analysis.Analysis, opt Options) error {
+	return newBook(r, a).page(opt).write(w)
+}
+
+func (p *page) write(w io.Writer) error {
 	var b bytes.Buffer
-	if err := pageTemplate.Execute(&b, newBook(r, a).page(opt)); err != nil {
+	if err := pageTemplate.Execute(&b, p); err != nil {
 		return err
 	}
 	_, err := w.Write(bytes.Map(printable, bytes.ToValidUTF8(b.Bytes(), []byte("\uFFFD"))))

@@ -274,14 +274,6 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-func TestQuote(t *testing.T) {
-	for word, want := range map[string]string{"run": "run", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$(rm)": "'$(rm)'"} {
-		if got := quote(word); got != want {
-			t.Errorf("quote(%q) is %s, want %s", word, got, want)
-		}
-	}
-}
-
 // The size of a page does not grow with the run.
 func TestSizeIsBounded(t *testing.T) {
 	r := analysistest.Synthetic(2000, 16, 1)

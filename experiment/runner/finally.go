@@ -8,6 +8,7 @@ import (
 
 	"github.com/ocslab/ocslab/experiment"
 	"github.com/ocslab/ocslab/experiment/plan"
+	"github.com/ocslab/ocslab/internal/pause"
 )
 
 // Bounds of finally: of the light as a whole, of one try, and of what does not return when
@@ -60,7 +61,7 @@ func (s *session) light(ctx context.Context) error {
 		if try == len(betweenTries) || errors.As(err, &stuck) || errors.Is(err, ErrDark) {
 			return err // a second one must not come between
 		}
-		if pause(ctx, betweenTries[try]) != nil {
+		if pause.For(ctx, betweenTries[try]) != nil {
 			return err
 		}
 	}
@@ -69,8 +70,12 @@ func (s *session) light(ctx context.Context) error {
 func (s *session) tryLight(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, tryTime, fmt.Errorf("it took longer than %v", tryTime))
 	defer cancel()
+	want := s.Plan.Finally
+	if s.Plan.Exact && !s.complete() {
+		want = nil // where a sequence leads to is nothing without the steps before
+	}
 	_, err := within(ctx, stuckTime, "putting the light back", func(struct{}, error) {}, func() (struct{}, error) {
-		return struct{}{}, s.Light(ctx, s.Plan.Finally)
+		return struct{}{}, s.Light(ctx, want)
 	})
 	return err
 }

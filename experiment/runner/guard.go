@@ -55,21 +55,6 @@ func within[T any](ctx context.Context, grace time.Duration, what string, late f
 	}
 }
 
-// pause waits for d, or until ctx ends, and then returns why that did.
-func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return context.Cause(ctx)
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
 // and joins errors, of which either may be nil, in one sentence.
 func and(err, other error) error {
 	switch {

@@ -43,6 +43,10 @@ type Lab struct {
 	// it, which after an error is what was seen until then. It is called by the goroutine
 	// that moves, after all has been measured, so the run waits for it.
 	Moved func(to map[string]ocs.Map, mv experiment.Move)
+
+	// Opened, if it is not nil, is called with each testbed as soon as it is open, and before it is
+	// used; its error is one of opening it.
+	Opened func(*experiment.Testbed) error
 }
 
 // NewLab returns a Lab whose changes are recorded in log under a command.
@@ -54,7 +58,9 @@ func NewLab(f *lab.File, opt lab.Options, p *plan.Plan, m plan.Measure, log *his
 	if p.Finally != nil {
 		all = append(all, p.Finally)
 	}
-	return &Lab{File: f, Options: opt, Plan: p, Measure: m, Mover: experiment.NewMover(log, command, policy, all)}
+	mover := experiment.NewMover(log, command, policy, all)
+	mover.Exact = p.Exact
+	return &Lab{File: f, Options: opt, Plan: p, Measure: m, Mover: mover}
 }
 
 // Find reads what the switches of the plan hold, and checks that every configuration fits
@@ -129,14 +135,12 @@ func (l *Lab) Open(ctx context.Context, conditions []plan.Condition) (_ Bench, e
 		return nil, err
 	}
 	b.bed.Bench.LinkPatience = l.Measure.Patience
-	for _, r := range b.bed.Bench.Rigs {
-		id, err := r.Switch.Identify(ctx)
-		if err != nil {
-			return nil, err
-		}
-		b.devices = append(b.devices, b.device(r, id))
+	if b.devices, err = Devices(ctx, b.bed); err != nil {
+		return nil, err
 	}
-	_, err = l.Mover.TakeOver(ctx, b.bed)
+	if _, err = l.Mover.TakeOver(ctx, b.bed); err == nil && l.Opened != nil {
+		err = l.Opened(b.bed)
+	}
 	return b, err
 }
 
@@ -190,24 +194,34 @@ func (b *labBench) Close() error {
 	return errors.Join(err, b.lab.Close())
 }
 
-// device is a switch as it presented itself.
-func (b *labBench) device(r *experiment.Rig, id ocs.Identity) runs.Device {
-	sw := r.Switch.(*lab.Opened)
-	d := runs.Device{
-		Name: r.Name, URL: sw.Device, Vendor: id.Vendor, Model: id.Model, Serial: id.Serial, Firmware: id.Firmware,
-		Size: id.Geometry.String(), Emulated: sw.Emulated != nil, AveragingNS: int64(b.bed.Average[r.Name]),
+// Devices asks the switches of a testbed what they are.
+func Devices(ctx context.Context, t *experiment.Testbed) ([]runs.Device, error) {
+	var list []runs.Device
+	for _, r := range t.Bench.Rigs {
+		id, err := r.Switch.Identify(ctx)
+		if err != nil {
+			return nil, err
+		}
+		sw := r.Switch.(*lab.Opened)
+		d := runs.Device{
+			Name: r.Name, URL: sw.Device, Vendor: id.Vendor, Model: id.Model, Serial: id.Serial, Firmware: id.Firmware,
+			Size: id.Geometry.String(), Emulated: sw.Emulated != nil, AveragingNS: int64(t.Average[r.Name]),
+		}
+		if d.Emulated {
+			d.Model = sw.Emulated.Model()
+		}
+		list = append(list, d)
 	}
-	if d.Emulated {
-		d.Model = sw.Emulated.Model()
-	}
-	return d
+	return list, nil
 }
 
 // Setup says how the testbed is set up.
-func (b *labBench) Setup() runs.Setup {
-	m := b.of.Measure
+func (b *labBench) Setup() runs.Setup { return SetupOf(b.bed, b.devices, b.of.Measure) }
+
+// SetupOf says how a testbed with the given devices is set up, when its hosts are watched as m says.
+func SetupOf(t *experiment.Testbed, devices []runs.Device, m plan.Measure) runs.Setup {
 	s := runs.Setup{
-		Devices: b.devices, Carrier: "counters", PollNS: int64(m.Poll), PaceNS: int64(b.bed.Pace), Missing: []string{},
+		Devices: devices, Carrier: "counters", PollNS: int64(m.Poll), PaceNS: int64(t.Pace), Missing: []string{},
 	}
 	if m.Tight {
 		s.Carrier = "counters without pause"
@@ -215,30 +229,51 @@ func (b *labBench) Setup() runs.Setup {
 	if m.Sync {
 		s.Carrier += ", kernel made to announce"
 	}
-	if b.bed.Fabric != nil {
-		s.Rung = b.bed.Fabric.Rung().String()
+	if t.Fabric != nil {
+		s.Rung = t.Fabric.Rung().String()
 	}
-	sources := b.bed.Sources
-	if b.bed.Watch == nil {
+	sources := t.Sources
+	if t.Watch == nil {
 		s.Carrier, s.PollNS = "", 0
 	} else {
-		sources = slices.Concat(sources, b.bed.Watch.Sources())
+		sources = slices.Concat(sources, t.Watch.Sources())
+		s.Boots = boots(t)
 	}
 	for _, x := range experiment.Missing(sources, s.Rung == fabric.Memory.String()) {
 		s.Missing = append(s.Missing, x.String())
 	}
-	for _, h := range b.lab.File.Hosts {
+	for _, h := range t.Lab.File.Hosts {
 		for _, n := range h.NICs {
-			s.NICs = append(s.NICs, b.nic(h, n))
+			s.NICs = append(s.NICs, nic(t, h, n))
 		}
 	}
 	return s
 }
 
+// bootTime is how long the agents of a testbed may take, all together, to say in which boot their machines
+// are.
+const bootTime = 2 * time.Second
+
+// boots asks the agents of a testbed. One that does not answer, or does not know, is left out.
+func boots(t *experiment.Testbed) map[string]string {
+	ctx, cancel := context.WithTimeout(context.Background(), bootTime)
+	defer cancel()
+	var known map[string]string
+	for _, host := range t.Watch.Agents() {
+		if m, err := t.Watch.Machine(ctx, host); err == nil && m.Boot != "" {
+			if known == nil {
+				known = map[string]string{}
+			}
+			known[host] = m.Boot
+		}
+	}
+	return known
+}
+
 // nic is a network interface, with what can be found out about it from here.
-func (b *labBench) nic(h lab.Host, n lab.NIC) runs.NIC {
+func nic(t *experiment.Testbed, h lab.Host, n lab.NIC) runs.NIC {
 	x := runs.NIC{Name: n.FullName(), Tx: n.Tx.String(), Rx: n.Rx.String()}
-	if b.bed.Fabric != nil {
+	if t.Fabric != nil {
 		x.Firmware = cmp.Or(n.Firmware, lab.DefaultFirmware)
 		x.Driver = "emulated"
 	} else if len(h.Agent) == 0 {

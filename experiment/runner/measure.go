@@ -9,6 +9,7 @@ import (
 	"github.com/ocslab/ocslab/experiment"
 	"github.com/ocslab/ocslab/experiment/plan"
 	"github.com/ocslab/ocslab/experiment/runs"
+	"github.com/ocslab/ocslab/internal/pause"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/timeline"
 )
@@ -58,6 +59,9 @@ func (s *session) openBench(ctx context.Context, conditions []plan.Condition) er
 	b, err := within(ctx, stuckTime, "opening the testbed", late, func() (Bench, error) { return s.Open(ctx, conditions) })
 	if err == nil {
 		s.bench, s.rests = b, time.Now()
+		if err := s.askClocks(ctx, false); err != nil {
+			return err
+		}
 	}
 	return told(ctx, "open the testbed", err)
 }
@@ -65,6 +69,7 @@ func (s *session) openBench(ctx context.Context, conditions []plan.Condition) er
 // closeBench closes what is open, if anything is.
 func (s *session) closeBench() error {
 	b := s.bench
+	untold := s.askClocks(context.Background(), true)
 	s.bench, s.on, s.at = nil, nil, nil
 	if b == nil {
 		return nil
@@ -73,15 +78,15 @@ func (s *session) closeBench() error {
 	defer cancel()
 	_, err := within(ctx, stuckTime, "closing the testbed", func(struct{}, error) {}, func() (struct{}, error) { return struct{}{}, b.Close() })
 	if err != nil {
-		return fmt.Errorf("close the testbed: %w", err)
+		return and(fmt.Errorf("close the testbed: %w", err), untold)
 	}
-	return nil
+	return untold
 }
 
 // rest waits until the light has not been moved for as long as the condition wants. What
 // went on meanwhile, a pause or hooks, counts as rest.
 func (s *session) rest(ctx context.Context, c *plan.Condition) error {
-	return pause(ctx, c.Settings.Dwell-time.Since(s.rests))
+	return pause.For(ctx, c.Settings.Dwell-time.Since(s.rests))
 }
 
 // move brings the light to the configuration of c with that index. After an error nobody

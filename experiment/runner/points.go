@@ -148,8 +148,15 @@ func (s *session) setUp(ctx context.Context, i int, c *plan.Condition) error {
 	}
 	set := s.bench.Setup()
 	set.Session, set.Conditions = s.number, numbers
+	var remarks []error
+	if s.Calibrations != nil {
+		set.Calibrations, remarks = s.Calibrations(set)
+	}
 	if err := s.Writer.Setup(set); err != nil {
 		return &recordError{"record the set-up", err}
+	}
+	if err := s.remark(set.Calibrations, remarks); err != nil {
+		return err
 	}
 	if s.Plan.WarmUps > 0 {
 		if err := s.warmUp(ctx, c); err != nil {
@@ -158,6 +165,29 @@ func (s *session) setUp(ctx context.Context, i int, c *plan.Condition) error {
 	}
 	s.on = c
 	s.expectSetUps(i)
+	return nil
+}
+
+// remark records what is wrong with calibrations: of each once, though a testbed may be set up
+// often.
+func (s *session) remark(found []runs.Calibration, remarks []error) error {
+	once := func(key, kind, text string) error {
+		if text == "" || s.remarked[key] {
+			return nil
+		}
+		s.remarked[key] = true
+		return s.event(kind, text)
+	}
+	for _, c := range found {
+		if err := once(c.String(), "calibration-stale", c.Remark()); err != nil {
+			return err
+		}
+	}
+	for _, r := range remarks {
+		if err := once(r.Error(), "calibration-damaged", r.Error()); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -43,6 +43,10 @@ type Runner struct {
 	// Verdict judges the limits at the end, for the summary; nil: nobody does.
 	Verdict func() (string, error)
 
+	// Calibrations looks up what is calibrated of a set-up, which is recorded with it; a remark is of
+	// what cannot be read. Nil: nothing is looked up.
+	Calibrations func(runs.Setup) (found []runs.Calibration, remarks []error)
+
 	// Tolerate is how many failures of the bench in a row are answered by setting up anew
 	// and trying the point again; 0: the first ends the run.
 	Tolerate int

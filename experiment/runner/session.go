@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ocslab/ocslab/calibration/clock"
 	"github.com/ocslab/ocslab/experiment"
 	"github.com/ocslab/ocslab/experiment/plan"
 	"github.com/ocslab/ocslab/experiment/runs"
@@ -23,26 +24,30 @@ type session struct {
 	marks         map[int][]timeline.Mark
 	judged        map[int]int // how many repeats there were when Enough was asked
 
-	bench Bench           // nil: none is open
-	on    *plan.Condition // that the bench was opened for
-	at    map[string]ocs.Map
-	rests time.Time // since when the light has not been moved
+	bench  Bench                    // nil: none is open
+	clocks map[string][]clock.Batch // of hosts with clocks of their own, see askClocks
+	on     *plan.Condition          // that the bench was opened for
+	at     map[string]ocs.Map
+	rests  time.Time // since when the light has not been moved
 
 	point    *plan.Point     // that is under way
 	begun    time.Time       // when that was
 	open     bool            // the recorder has begun it
 	fresh    []timeline.Mark // of it, for the stop rule
 	failures int             // of the bench, in a row
+	urgent   bool            // the run was aborted or has failed: the light goes first
 
 	forecast forecast
 	setUps   time.Duration // what set-ups are left will take
 	untold   error         // why Progress is told nothing more
+
+	remarked map[string]bool // what was said of calibrations
 }
 
 func newSession(r *Runner) *session {
 	return &session{
 		Runner: r,
-		done:   map[int]bool{}, dropped: map[int]bool{}, repeats: map[int]int{}, marks: map[int][]timeline.Mark{}, judged: map[int]int{},
+		done:   map[int]bool{}, dropped: map[int]bool{}, repeats: map[int]int{}, marks: map[int][]timeline.Mark{}, judged: map[int]int{}, remarked: map[string]bool{},
 	}
 }
 
@@ -65,6 +70,7 @@ func (s *session) run(ctx context.Context, work func(*session, context.Context) 
 	}
 	unlisten()
 	s.control.enter(leaving)
+	s.urgent = err != nil && !errors.Is(err, ErrStop)
 	left := experiment.Guard(s.closeBench)
 	restored, undone := s.finally(ctx)
 	left = and(left, undone)
@@ -75,7 +81,7 @@ func (s *session) run(ctx context.Context, work func(*session, context.Context) 
 	if s.untold != nil && !errors.Is(err, s.untold) {
 		left = and(left, s.untold)
 	}
-	return summary, s.whole(err, left)
+	return summary, s.whole(err, left, restored)
 }
 
 // begin takes up what is known of the run and records that a session begins.
@@ -206,9 +212,11 @@ func (s *session) conclude(err error, restored bool, left error) (runs.Summary, 
 }
 
 // whole is what Run returns: what ended the work, what else went wrong, and how to go on.
-func (s *session) whole(err, left error) error {
+func (s *session) whole(err, left error, restored bool) error {
 	id := s.Writer.ID()
-	if err != nil && !s.complete() {
+	if err != nil && s.Plan.Exact {
+		err = fmt.Errorf("%w; %d of %d repeats are kept: %s", err, len(s.done), len(s.Plan.Points), s.Plan.GoOn(id, restored))
+	} else if err != nil && !s.complete() {
 		err = fmt.Errorf("%w; %d of %d points are kept: ocslab runs resume %s goes on from there", err, len(s.done), len(s.Plan.Points), id)
 	} else if err != nil {
 		err = fmt.Errorf("%w; all points are kept: ocslab runs resume %s does what is left", err, id)

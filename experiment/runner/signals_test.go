@@ -18,6 +18,10 @@ import (
 
 // Ensure what signals to this process do to a run. What is said is the answer to each.
 func TestSignals(t *testing.T) {
+	// What a shell without job control runs in the background ignores Ctrl-C, and so would this.
+	heed := make(chan os.Signal, 1)
+	signal.Notify(heed, syscall.SIGINT, syscall.SIGHUP)
+	signal.Stop(heed)
 	send := func(sig syscall.Signal) {
 		if err := syscall.Kill(os.Getpid(), sig); err != nil {
 			t.Error(err)

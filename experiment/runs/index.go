@@ -2,6 +2,7 @@ package runs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -81,7 +82,9 @@ func (s *Store) List(ctx context.Context, f Filter) ([]Entry, error) {
 	if len(problems) > 0 {
 		s.setRemark(strings.TrimSpace(fmt.Sprintf("%s Of the directories in %s, %d cannot be read: \"ocslab runs reindex\" says why.", s.Remark(), s.dir, len(problems))))
 	}
-	slices.Reverse(entries)
+	slices.SortFunc(entries, func(a, b Entry) int { // an ID has no more than the second
+		return cmp.Or(b.Created.Compare(a.Created), strings.Compare(b.ID, a.ID))
+	})
 	var found []Entry
 	for i := range entries {
 		if f.lets(&entries[i]) {

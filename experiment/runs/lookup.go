@@ -1,6 +1,8 @@
 package runs
 
 import (
+	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/ocslab/ocslab/timeline"
@@ -41,4 +43,28 @@ func part[T any](all []T, number int, of func(*T) int) []T {
 	from := sort.Search(len(all), func(i int) bool { return of(&all[i]) >= number })
 	to := from + sort.Search(len(all)-from, func(i int) bool { return of(&all[from+i]) > number })
 	return all[from:to:to]
+}
+
+// Untold reports whether that an expectation was not met says nothing of when it may have been, as when a monitor was
+// not read often enough to see the dark.
+func (r *Reconfiguration) Untold(e timeline.Expectation) bool {
+	for _, why := range []string{timeline.NoDark.String(), timeline.TooFewSamples.String(), timeline.TooBrief, timeline.OutOfSight} {
+		if slices.Contains(r.Unresolved, fmt.Sprintf("%s: %s: %s", e.Subject, e.Stage, why)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Differs says in what two devices of one name differ, "" if in nothing that matters to what is measured of them.
+func (d Device) Differs(from Device) string {
+	for _, x := range []struct{ what, a, b string }{
+		{"vendor", d.Vendor, from.Vendor}, {"model", d.Model, from.Model}, {"serial number", d.Serial, from.Serial},
+		{"firmware", d.Firmware, from.Firmware}, {"size", d.Size, from.Size},
+	} {
+		if x.a != x.b {
+			return fmt.Sprintf("%s (%q and %q)", x.what, x.a, x.b)
+		}
+	}
+	return ""
 }

@@ -1,8 +1,13 @@
 package runs
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/ocslab/ocslab/calibration/store"
+	"github.com/ocslab/ocslab/calibration/timing"
 	"github.com/ocslab/ocslab/experiment/plan"
 	"github.com/ocslab/ocslab/linkmon/watch"
 	"github.com/ocslab/ocslab/ocs"
@@ -72,6 +77,62 @@ type Setup struct {
 	PollNS     int64    `json:"poll_ns"`
 	PaceNS     int64    `json:"pace_ns"` // of the probe; 0: no traffic
 	Missing    []string `json:"missing"` // what is not watched, and why
+	// Boots tell the boots of hosts that are watched by an agent from others, by host, as far as they
+	// say: a clock that was calibrated in another has begun anew since.
+	Boots map[string]string `json:"boots,omitempty"`
+	// Calibrations are those that there were of the lab, its switches and its hosts. Runs of
+	// earlier versions, and set-ups of which there was none, have none.
+	Calibrations []Calibration `json:"calibrations,omitempty"`
+}
+
+// Calibration is one as it stood when a testbed was set up. What a run needs of it is here, so
+// that the run can be read where the calibration is not.
+type Calibration struct {
+	Kind     store.Kind `json:"calibration"`
+	Subject  string     `json:"subject"` // the lab, a switch or a host
+	Version  int        `json:"version"`
+	Made     time.Time  `json:"made"`
+	Expires  time.Time  `json:"expires"`
+	Complete bool       `json:"complete"` // nothing was missing in it
+	// Stale says why it was too old, in words that follow "it"; "" if it was not.
+	Stale string `json:"stale,omitempty"`
+	// Changed is what was no longer as it was calibrated. What it says then holds for something
+	// else, and Floors are not used.
+	Changed []string `json:"changed,omitempty"`
+	// Floors are what the set-up cannot resolve, of a timing calibration.
+	Floors []timing.Floor `json:"floors,omitempty"`
+}
+
+// String names a calibration: "timing #3 of opus-testbed".
+func (c Calibration) String() string {
+	return fmt.Sprintf("%s #%d of %s", c.Kind, c.Version, c.Subject)
+}
+
+// Remark says what is wrong with a calibration, in one sentence; "" if nothing is.
+func (c Calibration) Remark() string {
+	why := slices.Clone(c.Changed)
+	if c.Stale != "" {
+		why = append([]string{"it " + c.Stale}, why...)
+	}
+	if len(why) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%v does not hold as it is: %s", c, strings.Join(why, "; "))
+	if c.Kind == store.Timing && len(c.Changed) > 0 {
+		text += ". Its floors are not used"
+	}
+	return text + ": ocslab calibrate " + string(c.Kind) + " makes a new one"
+}
+
+// Timing is the timing calibration that holds for a set-up; false when there is none, or when the
+// set-up has changed since. It may be stale.
+func (s Setup) Timing() (Calibration, bool) {
+	for _, c := range s.Calibrations {
+		if c.Kind == store.Timing && len(c.Changed) == 0 {
+			return c, true
+		}
+	}
+	return Calibration{}, false
 }
 
 // Device is a switch as it presented itself.
@@ -131,7 +192,7 @@ type Sample struct {
 
 // Event is something that a reader of the report should know.
 type Event struct {
-	Kind    string    `json:"event"` // "clock-step", "recovered", "stopped-early", "skipped", "paused", "continued", "hook", "lab-changed", ...
+	Kind    string    `json:"event"` // "clock", "clock-step", "recovered", "stopped-early", "skipped", "paused", "continued", "hook", "lab-changed", ...
 	Session int       `json:"session"`
 	Point   int       `json:"point,omitempty"`
 	Wall    time.Time `json:"wall"`

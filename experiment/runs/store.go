@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -294,7 +295,7 @@ func setAside(dir, name, pattern string) error {
 }
 
 // Find returns the ID that text means: the whole ID, a beginning or another part of it that
-// only one run has, or "last" for the newest. The error matches [ErrUnknown]; when there are
+// only one run has, or "last" for the one that was begun last. The error matches [ErrUnknown]; when there are
 // several it names some.
 func (s *Store) Find(ctx context.Context, text string) (id string, err error) {
 	ids, err := s.ids()
@@ -305,7 +306,7 @@ func (s *Store) Find(ctx context.Context, text string) (id string, err error) {
 		return "", fmt.Errorf("runs: %q: %w: there is none in %s yet", text, ErrUnknown, s.dir)
 	}
 	if text == "last" {
-		return ids[len(ids)-1], nil // an ID begins with the time
+		return s.newest(ids), nil
 	}
 	if text == "" {
 		return "", fmt.Errorf("runs: %w: without a name; write a part of its ID, or \"last\"", ErrUnknown)
@@ -330,7 +331,25 @@ func (s *Store) Find(ctx context.Context, text string) (id string, err error) {
 	return "", fmt.Errorf("runs: %q: %w: \"ocslab runs list\" shows those that there are", text, ErrUnknown)
 }
 
-// ids returns the IDs of all runs, in order, which is that of their beginnings.
+// newest returns the ID of the run that was begun last. IDs, which are in order, begin with the
+// second of that, so only those of the last second need to be looked into. One that cannot be read
+// counts as begun with its second.
+func (s *Store) newest(ids []string) string {
+	id := ids[len(ids)-1]
+	from := sort.SearchStrings(ids, id[:len(idTime)])
+	if from == len(ids)-1 {
+		return id
+	}
+	var latest time.Time
+	for _, other := range ids[from:] {
+		if m, err := readMeta(s.Dir(other)); err == nil && !m.Created.Before(latest) {
+			id, latest = other, m.Created
+		}
+	}
+	return id
+}
+
+// ids returns the IDs of all runs, in order, which is that of the seconds in which they were begun.
 func (s *Store) ids() ([]string, error) {
 	names, err := s.names()
 	if err != nil {

@@ -208,6 +208,44 @@ func TestStore_Find(t *testing.T) {
 	}
 }
 
+// Runs that begin in the same second have IDs that say nothing of their order.
+func TestStore_SameSecond(t *testing.T) {
+	s := open(t, tempDir(t))
+	at := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
+	var ids, want []string
+	for i, name := range []string{"zeta", "alpha", "mid", "alpha"} {
+		w, err := s.Create(t.Context(), runs.Creation{Meta: runs.Meta{Name: name, Created: at.Add(time.Duration(i) * time.Millisecond)}, Plan: planned(1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { w.Close() })
+		if last, err := s.Find(t.Context(), "last"); err != nil || last != w.ID() {
+			t.Errorf("after %s: Find(last)=%q, %v", w.ID(), last, err)
+		}
+		want = append([]string{w.ID()}, want...)
+	}
+	for range 2 { // from the directories, and from the index
+		entries, err := s.List(t.Context(), runs.Filter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = nil
+		for _, e := range entries {
+			ids = append(ids, e.ID)
+		}
+		if diff := cmp.Diff(want, ids); diff != "" {
+			t.Errorf("list (-want +got):\n%s", diff)
+		}
+	}
+	// What cannot be read is not taken for the newest.
+	if err := os.WriteFile(filepath.Join(s.Dir(want[0]), "run.json"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if last, err := s.Find(t.Context(), "last"); err != nil || last != want[1] {
+		t.Errorf("with a damaged one: Find(last)=%q, %v, want %q", last, err, want[1])
+	}
+}
+
 func TestStore_Remove(t *testing.T) {
 	s := open(t, tempDir(t))
 	done, _, running := three(t, s)

@@ -1,0 +1,6 @@
+package analysis
+
+var (
+	TheilSen = theilSen
+	Quantile = quantile
+)
