@@ -13,6 +13,7 @@ import (
 
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/timeline"
+	"github.com/ocslab/ocslab/timeline/dist"
 )
 
 // Options are what tells one device from another of the same personality.
@@ -64,6 +65,8 @@ type Device struct {
 	ops       int                // matrix operations so far
 	stuck     map[ocs.Port]bool
 	unlit     map[ocs.Port]bool
+	losses    losses
+	slow      map[ocs.CrossConnect]dist.Mixture // paths with switching times of their own; never changes
 	subs      []*Subscription
 	observers []func(Event)
 	truth     truthLog
@@ -97,6 +100,7 @@ func New(p Personality, opt Options) (*Device, error) {
 	if err != nil {
 		return nil, fmt.Errorf("emulated switch %s: %w", opt.Name, err)
 	}
+	p.Switching.Modes = slices.Clone(p.Switching.Modes) // the caller's own
 	h := fnv.New64a()
 	h.Write([]byte(opt.Name))
 	d := &Device{
@@ -117,6 +121,8 @@ func New(p Personality, opt Options) (*Device, error) {
 		timeouts: map[Group]time.Duration{Admin: p.TL1.Idle, Operator: p.TL1.Idle},
 		stuck:    map[ocs.Port]bool{},
 		unlit:    map[ocs.Port]bool{},
+		losses:   lossesOf(&p.Optics),
+		slow:     p.Switching.byPath(),
 		alarms:   map[alarmKey]*Alarm{},
 	}
 	for dir := range d.monitors {

@@ -7,7 +7,7 @@
 // measured, so a thousand idle switches cost their memory and no more.
 //
 // Everything drawn at random (insertion loss, monitor error, switching jitter)
-// follows from name and seed: the same seed and the same order of commands give
+// follows from name and seed, from release to release: the same seed and the same order of commands give
 // the same device. Reading a monitor has no influence on how the mirrors move.
 // Time is the local clock, also under testing/synctest.
 //
@@ -24,6 +24,11 @@
 // time, plus a fixed error per monitor and noise per reading. What a real device
 // does during the move differs from model to model; no public measurement was
 // found, which is one of the uses of this tool.
+//
+// What is bad inside a switch, a dirty connector or a poor path, is a loss between its
+// ingress and its egress monitors: of the personality, or planted while it runs with
+// [Device.SetPortLoss] and [Device.SetPathLoss]. What is bad outside changes the light that
+// enters: [Device.SetInput].
 //
 // Alarms look at the monitors when something has changed and the averaging time
 // has passed. Thresholds and shutter programmes are not in the memory: they are

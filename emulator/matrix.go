@@ -72,12 +72,7 @@ func (d *Device) joinLocked(ccs []ocs.CrossConnect, now int64, op *Operation) {
 	last := now
 	for _, c := range ccs {
 		out := d.seatLocked(c)
-		dur := sw.Single
-		if len(ccs) > 1 {
-			dur = sw.Bulk
-		}
-		dur += time.Duration(min(max(d.switches.NormFloat64(), -3), 3) * float64(sw.Jitter))
-		out.settled = now + int64(max(dur, 0))
+		out.settled = now + int64(d.drawLocked(c, len(ccs) > 1))
 		out.path = settling(now, out.settled, sw.Rise)
 		out.loss += float32(d.p.Optics.Repeatability * (2*d.switches.Float64() - 1))
 		d.shineLocked(c.Egress, d.levelLocked(c), now)
@@ -106,7 +101,7 @@ func (d *Device) levelLocked(c ocs.CrossConnect) float64 {
 	if in.closed || out.closed || in.blocked || out.blocked || d.unlit[c.Ingress] || d.unlit[c.Egress] {
 		return 0
 	}
-	level := ocs.DBm(in.launch - out.loss)
+	level := ocs.DBm(in.launch - out.loss).Add(-d.losses.of(c))
 	if len(d.voas) > 0 {
 		level -= ocs.DBm(d.attenuationLocked(c))
 	}

@@ -2,7 +2,10 @@ package emulator
 
 import (
 	"embed"
+	"errors"
 	"fmt"
+	"io/fs"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +13,7 @@ import (
 	"github.com/ocslab/ocslab/internal/builtin"
 	"github.com/ocslab/ocslab/internal/strictyaml"
 	"github.com/ocslab/ocslab/ocs"
+	"github.com/ocslab/ocslab/timeline/dist"
 )
 
 // Personality is how a model of switch behaves. It is read from a YAML file;
@@ -54,13 +58,47 @@ func (p *Personality) checkSpeaks() error {
 // Has reports whether the device speaks a protocol.
 func (p *Personality) Has(s Protocol) bool { return slices.Contains(p.Speaks, s) }
 
-// Switching is how long the matrix takes.
+// Switching is how long the matrix takes, from a command to settled light.
+//
+// A file says either Single and Jitter or Modes. Durations that are drawn below 0 are 0.
+// In a command with several cross-connects each path takes a time of its own, and the
+// command takes as long as the slowest.
 type Switching struct {
-	Single time.Duration `yaml:"single,required"` // one cross-connect, from command to settled
-	Bulk   time.Duration `yaml:"bulk"`            // several in one command; default as Single
-	Jitter time.Duration `yaml:"jitter"`          // standard deviation, clipped at 3
-	Rise   time.Duration `yaml:"rise"`            // time constant of the return of light; default 1 % of Single
-	Ack    AckMode       `yaml:"ack"`             // default after
+	Single time.Duration `yaml:"single"` // one cross-connect; with Modes their median
+	// Bulk is for each path of a command with several; default as Single. A path with modes
+	// takes a draw from these then, and what Bulk is longer than Single.
+	Bulk   time.Duration `yaml:"bulk"`
+	Jitter time.Duration `yaml:"jitter"` // standard deviation, clipped at 3
+	Rise   time.Duration `yaml:"rise"`   // time constant of the return of light; default 1 % of Single
+	Ack    AckMode       `yaml:"ack"`    // default after
+
+	Modes dist.Mixture    `yaml:"modes"` // of one cross-connect, in place of Single and Jitter
+	Paths []PathSwitching `yaml:"paths"` // those that differ
+}
+
+// PathSwitching is how long the mirrors of one path take.
+type PathSwitching struct {
+	Path  Path         `yaml:"path,required"`
+	Modes dist.Mixture `yaml:"modes,required"`
+}
+
+// Path is a cross-connect as files write it: "12>45".
+type Path ocs.CrossConnect
+
+// String returns the text form, "12>45".
+func (p Path) String() string { return ocs.CrossConnect(p).String() }
+
+// MarshalText returns the text form; it never fails.
+func (p Path) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText reads the text form of one cross-connect.
+func (p *Path) UnmarshalText(text []byte) error {
+	m, err := ocs.ParseMap(string(text))
+	if err != nil || m.Len() != 1 {
+		return fmt.Errorf("%.40q is no path: want INGRESS>EGRESS, such as 12>45", text)
+	}
+	*p = Path(m.Slice()[0])
+	return nil
 }
 
 // AckMode is when a device acknowledges a switching command.
@@ -116,7 +154,18 @@ type Optics struct {
 	Launch        float64 `yaml:"launch_dbm"`           // light at ingress ports when nobody says otherwise
 	LaunchSpread  float64 `yaml:"launch_spread_db"`     // +- between ports
 	VOAMax        float64 `yaml:"voa_max_db"`           // of the attenuators at egress ports; 0 is none fitted
+
+	// What is bad inside, in dB beyond the losses above: 0 to MaxExtraLoss, or infinity,
+	// when no light passes. It lies between the power monitors, so they show it as
+	// insertion loss: PortLoss of each path that uses the port at either end, PathLoss of
+	// that path. Fibres outside are another matter: see [Device.SetInput].
+	PortLoss map[ocs.Port]float64 `yaml:"port_loss_db,inf"`
+	PathLoss map[Path]float64     `yaml:"path_loss_db,inf"`
 }
+
+// MaxExtraLoss is the greatest finite loss in dB that a file can plant; more than that is
+// no light, which is written .inf.
+const MaxExtraLoss = 60
 
 // Monitors are the optical power monitors.
 type Monitors struct {
@@ -174,6 +223,9 @@ func Models() []string { return personalities.Names() }
 func LoadPersonality(model string) (Personality, error) {
 	file, data, err := personalities.Read(model)
 	if err != nil {
+		if file := (*fs.PathError)(nil); errors.As(err, &file) {
+			return Personality{}, fmt.Errorf("the personality %s cannot be read: %w", file.Path, file.Err)
+		}
 		return Personality{}, fmt.Errorf("personality: %w", err)
 	}
 	return ParsePersonality(file, data)
@@ -182,14 +234,33 @@ func LoadPersonality(model string) (Personality, error) {
 // ParsePersonality reads a personality, fills in the defaults and checks it.
 // The name is for error messages.
 func ParsePersonality(name string, data []byte) (Personality, error) {
-	p := Personality{
+	p := defaults()
+	at, err := strictyaml.DecodePositions(name, data, &p)
+	if err != nil {
+		return Personality{}, err
+	}
+	if err := p.Switching.said(name, at); err != nil {
+		return Personality{}, err
+	}
+	p.fill()
+	if _, err := p.check(); err != nil {
+		return Personality{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return p, nil
+}
+
+// defaults returns what a file that says nothing of it means, where that is not zero.
+func defaults() Personality {
+	return Personality{
 		Optics:   Optics{LossSpread: 0.3},
 		Monitors: Monitors{Sides: MonitorsBoth, Floor: -60, Default: 4},
 		Control:  Control{Busy: Takeover, Boot: ocs.BootRestore, Reboot: 65 * time.Second},
 	}
-	if err := strictyaml.Decode(name, data, &p); err != nil {
-		return Personality{}, err
-	}
+}
+
+// fill fills in where zero stands for a default.
+func (p *Personality) fill() {
+	p.Switching.fill()
 	if p.Switching.Ack == "" {
 		p.Switching.Ack = AckAfter
 	}
@@ -202,22 +273,49 @@ func ParsePersonality(name string, data []byte) (Personality, error) {
 	if len(p.Control.Users) == 0 {
 		p.Control.Users = []User{{Name: "admin", Password: "root", Group: Admin}}
 	}
-	if _, err := p.check(); err != nil {
-		return Personality{}, fmt.Errorf("%s: %w", name, err)
-	}
-	return p, nil
+	p.fillProtocols()
 }
 
-// check fills in the defaults of the protocols, reports what no device can be,
-// and returns the ports it has.
-func (p *Personality) check() (ocs.Geometry, error) {
+func (p *Personality) fillProtocols() {
 	if len(p.Speaks) == 0 {
 		p.Speaks = []Protocol{SpeaksTL1, SpeaksSCPI, SpeaksNETCONF}
 	}
 	p.SCPI.fill()
 	p.NETCONF.fill()
+}
+
+// mostDB is the greatest power in dBm, or loss in dB, of a personality, up or down. No light
+// comes near it, and what is computed from such is finite.
+const mostDB = 200
+
+// powers reports whether all powers and losses are numbers that can be.
+func (p *Personality) powers() bool {
+	o, m := &p.Optics, &p.Monitors
+	for _, db := range []float64{o.Loss, o.LossMax, o.LossSpread, o.Repeatability, o.Launch, o.LaunchSpread, m.Accuracy, m.Noise, m.Floor} {
+		if !(math.Abs(db) <= mostDB) {
+			return false
+		}
+	}
+	return true
+}
+
+// Check reports what no device can be; [New] refuses it, too.
+func (p *Personality) Check() error {
+	q := *p
+	_, err := q.check()
+	return err
+}
+
+// check fills in the defaults of the protocols and what follows from modes, reports what no device can be,
+// and returns the ports it has.
+func (p *Personality) check() (ocs.Geometry, error) {
+	p.Switching.fill()
+	p.fillProtocols()
 	g, err := ocs.ParseGeometry(p.Size)
 	if err != nil {
+		return g, err
+	}
+	if err := p.Switching.check(g); err != nil {
 		return g, err
 	}
 	for _, d := range []struct {
@@ -238,6 +336,8 @@ func (p *Personality) check() (ocs.Geometry, error) {
 		return g, fmt.Errorf("switching.ack: %q: want before or after", p.Switching.Ack)
 	case p.Control.Busy != Takeover && p.Control.Busy != Deny:
 		return g, fmt.Errorf("control.busy: %q: want takeover or deny", p.Control.Busy)
+	case !p.powers():
+		return g, fmt.Errorf("optics, monitors: a power or a loss is not within -%d to %[1]d dB or dBm", mostDB)
 	case p.Optics.Loss < 0 || p.Optics.LossMax < p.Optics.Loss:
 		return g, fmt.Errorf("optics: want 0 <= loss_db <= loss_max_db")
 	case p.Optics.LossSpread < 0 || p.Optics.Repeatability < 0 || p.Optics.LaunchSpread < 0:
@@ -253,7 +353,9 @@ func (p *Personality) check() (ocs.Geometry, error) {
 	case p.Control.MaxPairs < 0:
 		return g, fmt.Errorf("control.max_pairs: want 0 (no limit) or more")
 	}
-	for _, check := range []func() error{p.checkSpeaks, p.checkTL1, p.SCPI.check, p.NETCONF.check} {
+	for _, check := range []func() error{
+		func() error { return p.Optics.checkLosses(g) }, p.checkSpeaks, p.checkTL1, p.SCPI.check, p.NETCONF.check,
+	} {
 		if err := check(); err != nil {
 			return g, err
 		}

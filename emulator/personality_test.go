@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/ocslab/ocslab/emulator"
 	"github.com/ocslab/ocslab/ocs"
 )
@@ -122,10 +125,19 @@ func FuzzParsePersonality(f *testing.F) {
 		f.Add(data)
 	}
 	f.Add([]byte(minimal + "control: {users: [{name: a, group: admin}], failed_ports: [1], max_pairs: 3}\ntl1: {sid: x, idle: 1m}\n"))
+	f.Add([]byte(strings.NewReplacer("single: 50ms", "modes: [{share: 1, median: 5ms}], paths: [{path: 1>5, modes: [{share: 2, median: 1ms, spread: 9ms}]}]",
+		"loss_max_db: 2", "loss_max_db: 2, port_loss_db: {1: 3, 5: .inf}, path_loss_db: {1>6: 4}").Replace(minimal)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, err := emulator.ParsePersonality("fuzz.yaml", data)
 		if err != nil {
 			return
+		}
+		text, err := p.YAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := emulator.ParsePersonality("again.yaml", text); err != nil || !cmp.Equal(p, again, cmpopts.EquateEmpty()) {
+			t.Fatalf("read again: %v\n%s\n%s", err, cmp.Diff(p, again), text)
 		}
 		d := newDevice(t, p, emulator.Options{})
 		in, out := d.Geometry().IngressPorts()[0], d.Geometry().EgressPorts()

@@ -107,7 +107,7 @@ func (d *Device) need(db float64) float64 { return min(max(db, 0), d.p.Optics.VO
 
 // unattenuatedLocked is the power in dBm that would leave c without attenuator.
 func (d *Device) unattenuatedLocked(c ocs.CrossConnect) float64 {
-	return float64(d.ports[c.Ingress].launch - d.ports[c.Egress].loss)
+	return float64(d.ports[c.Ingress].launch-d.ports[c.Egress].loss) - float64(d.losses.of(c))
 }
 
 // attenuationLocked is what the attenuator at the egress of c takes away, dB.

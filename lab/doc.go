@@ -32,6 +32,16 @@
 //	...
 //	maps, err := f.Config("pair") // rail0: 1>34,2>33
 //
+// Models and firmware notes of the user's, which are paths of files, are beside the lab
+// file unless they are absolute, as are secrets and trees.
+//
+// # Planted faults
+//
+// An emulated lab need not be as its file says. What emulate says of a NIC is where its
+// fibres really are and what they lose ([NICEmulate]), what it says of a switch is what
+// is bad inside ([Emulate]). Only the emulation reads it: tx and rx stay what the lab file
+// claims, to [File.Sender], [File.Link] and everybody else.
+//
 // Files are read strictly: an unknown key, a wrong type, a port that two NICs
 // claim, a name that nothing has, a password where a reference belongs — each
 // is an [Error] with file, line, column and one sentence, and all of them are

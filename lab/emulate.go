@@ -17,6 +17,13 @@ func (s *Emulate) adapt(p emulator.Personality) emulator.Personality {
 		p.Switching.Rise = min(p.Switching.Rise, *s.Switching/10)
 		p.Switching.Jitter = min(p.Switching.Jitter, *s.Switching/10)
 	}
+	if s.Jitter != nil {
+		p.Switching.Jitter = *s.Jitter
+	}
+	if s.Switching != nil || s.Jitter != nil { // in place of what the model has of them
+		p.Switching.Modes, p.Switching.Paths = nil, nil
+	}
+	p.Optics = s.planted(p.Optics)
 	if s.Ack != "" {
 		p.Switching.Ack = emulator.AckMode(s.Ack)
 	}
@@ -30,7 +37,7 @@ var errNotEmulated = errors.New("the lab file does not say how to emulate it: ad
 
 // Emulation returns how to emulate the switch of that name. Light enters where
 // the lab has a NIC that sends, or at every ingress port if no NIC of the lab
-// is on the switch.
+// is on the switch; where fibres are planted elsewhere, it enters there.
 func (f *File) Emulation(name string) (Emulation, error) {
 	s, ok := f.Switch(name)
 	if !ok {
@@ -39,7 +46,7 @@ func (f *File) Emulation(name string) (Emulation, error) {
 	if s.Emulate == nil {
 		return Emulation{}, fmt.Errorf("switch %s: %w", name, errNotEmulated)
 	}
-	e, err := EmulationOf(s.Emulate.Model)
+	e, err := EmulationOf(f.model(s.Emulate))
 	if err != nil {
 		return Emulation{}, fmt.Errorf("switch %s: %w", name, err)
 	}
@@ -52,17 +59,19 @@ func (f *File) Emulation(name string) (Emulation, error) {
 		return e, s.checkBoard()
 	}
 	e.Personality = s.Emulate.adapt(e.Personality)
+	if err := e.Personality.Check(); err != nil {
+		return Emulation{}, fmt.Errorf("switch %s, emulated: %w", name, err)
+	}
 	if e.First, err = s.first(e.Personality); err != nil {
 		return Emulation{}, err
 	}
 	for n := range f.nics {
-		if n.Tx.Switch == name || n.Rx.Switch == name {
-			if e.Light == nil {
-				e.Light = map[ocs.Port]ocs.DBm{}
-			}
-			if n.Tx.Switch == name {
-				e.Light[n.Tx.Port] = ocs.DBm(e.Personality.Optics.Launch)
-			}
+		p := n.plant()
+		if e.Light == nil && (p.tx.Switch == name || p.rx.Switch == name || n.Tx.Switch == name || n.Rx.Switch == name) {
+			e.Light = map[ocs.Port]ocs.DBm{}
+		}
+		if p.tx.Switch == name {
+			e.Light[p.tx.Port] = ocs.DBm(e.Personality.Optics.Launch).Add(-p.txLoss)
 		}
 	}
 	return e, nil
@@ -70,7 +79,7 @@ func (f *File) Emulation(name string) (Emulation, error) {
 
 // checkBoard refuses what makes no sense for a switch that is emulated as transceivers.
 func (s *Switch) checkBoard() error {
-	if s.Emulate.Switching != nil || s.Emulate.Ack != "" || s.Emulate.Busy != "" {
+	if e := s.Emulate; e.Switching != nil || e.Jitter != nil || e.Ack != "" || e.Busy != "" || len(e.PortLoss)+len(e.PathLoss) > 0 {
 		return fmt.Errorf("switch %s: the model %s follows from its physics: emulate takes model and seed only", s.Name, s.Emulate.Model)
 	}
 	if scheme, _, found := strings.Cut(s.URL, "://"); found && Endpoint(scheme) != OCSTrx && !strings.HasPrefix(scheme, "ocstrx+") {

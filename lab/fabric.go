@@ -26,7 +26,8 @@ type FabricOptions struct {
 func (l *Lab) Fabric(ctx context.Context, opt FabricOptions) (*fabric.Fabric, error) {
 	devices := map[string]*emulator.Device{}
 	for n := range l.File.nics {
-		for _, p := range []PortRef{n.Tx, n.Rx} {
+		plant := n.plant()
+		for _, p := range []PortRef{plant.tx, plant.rx} {
 			o, err := l.Switch(ctx, p.Switch)
 			if err != nil {
 				return nil, err
@@ -45,19 +46,21 @@ func (l *Lab) Fabric(ctx context.Context, opt FabricOptions) (*fabric.Fabric, er
 	return l.File.Fabric(devices, opt)
 }
 
-// Fabric starts the hosts and NICs of the lab on emulated switches, by name. A
-// profile that is not known is an error that matches [firmwarenotes.ErrUnknown].
+// Fabric starts the hosts and NICs of the lab on emulated switches, by name, with the
+// fibres where they really are: see [NICEmulate]. A profile that is not known is an error
+// that matches [firmwarenotes.ErrUnknown].
 func (f *File) Fabric(devices map[string]*emulator.Device, opt FabricOptions) (*fabric.Fabric, error) {
 	cfg := fabric.Config{Switches: devices, Seed: opt.Seed, Rung: opt.Rung}
 	for n := range f.nics {
-		name := cmp.Or(opt.Firmware, n.Firmware, DefaultFirmware)
+		name := cmp.Or(opt.Firmware, f.Firmware(n), DefaultFirmware)
 		profile, err := firmwarenotes.Find(name)
 		if err != nil {
 			return nil, fmt.Errorf("NIC %s: %w", n.FullName(), err)
 		}
+		p := n.plant()
 		cfg.NICs = append(cfg.NICs, fabric.NIC{
 			Host: n.Host, Name: n.Name, Profile: profile,
-			Tx: fabric.Port(n.Tx), Rx: fabric.Port(n.Rx),
+			Tx: fabric.Port(p.tx), Rx: fabric.Port(p.rx), TxLoss: p.txLoss, RxLoss: p.rxLoss,
 		})
 	}
 	return fabric.Start(cfg)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ocslab/ocslab/drivers"
+	"github.com/ocslab/ocslab/emulator"
 	"github.com/ocslab/ocslab/internal/secret"
 	"github.com/ocslab/ocslab/internal/strictyaml"
 	"github.com/ocslab/ocslab/ocs"
@@ -26,7 +27,7 @@ type (
 
 // File is a lab file; see the package for an example.
 type File struct {
-	Path           string                   `yaml:"-"` // relative secret files are beside it
+	Path           string                   `yaml:"-"` // relative files are beside it
 	Name           string                   `yaml:"name"`
 	Switches       []Switch                 `yaml:"switches,required"`
 	Hosts          []Host                   `yaml:"hosts"`
@@ -45,11 +46,17 @@ type Switch struct {
 
 // Emulate says how to emulate a switch. What is not set is as the model has it.
 type Emulate struct {
-	Model     string         `yaml:"model,required"`
+	Model     string         `yaml:"model,required"` // of the program, or a .yaml file beside the lab file
 	Switching *time.Duration `yaml:"switching"`
+	Jitter    *time.Duration `yaml:"jitter"` // standard deviation of it
 	Seed      *uint64        `yaml:"seed"`
 	Ack       string         `yaml:"ack"`  // acknowledge "before" or "after" the light has settled
 	Busy      string         `yaml:"busy"` // "takeover" or "deny" busy ports
+
+	// Planted faults in dB: of each path through a port, and of one path; see
+	// [emulator.Optics]. They add to those of the model.
+	PortLoss map[ocs.Port]float64      `yaml:"port_loss_db,inf"`
+	PathLoss map[emulator.Path]float64 `yaml:"path_loss_db,inf"`
 }
 
 // Host is a machine with NICs: with an Agent another machine, with a NetNS that
@@ -74,7 +81,20 @@ type NIC struct {
 	Name     string  `yaml:"name,required"`
 	Tx       PortRef `yaml:"tx,required"` // the NIC sends into this port
 	Rx       PortRef `yaml:"rx,required"` // and receives from this
-	Firmware string  `yaml:"firmware"`    // a profile of package firmwarenotes
+	Firmware string  `yaml:"firmware"`    // a profile of package firmwarenotes, or FILE.md[#PROFILE]
+	// Emulate says what is really there, where that is not what the lab file says. Only the
+	// emulation reads it: Tx and Rx are what everybody believes.
+	Emulate *NICEmulate `yaml:"emulate"`
+}
+
+// NICEmulate is where the fibres of an emulated NIC really are, and how bad: what a tool
+// that checks the wiring is to find.
+type NICEmulate struct {
+	Tx     PortRef  `yaml:"tx"`             // the fibre goes there; zero: where the lab file says
+	Rx     PortRef  `yaml:"rx"`             // likewise
+	TxLoss float64  `yaml:"tx_loss_db,inf"` // of the fibre, dB, 0 to emulator.MaxExtraLoss or infinity
+	RxLoss float64  `yaml:"rx_loss_db,inf"`
+	Dead   []string `yaml:"dead"` // "tx", "rx": no light passes that fibre
 }
 
 // Configuration is what shall be connected; see [File.Config].
@@ -162,6 +182,7 @@ func (c *checker) file() {
 			}
 		}
 	}
+	c.plants()
 	for i, p := range c.f.Protect {
 		c.port(strictyaml.Index("protect", i), p)
 	}
@@ -215,8 +236,12 @@ func (c *checker) oneSwitch(path string, s *Switch) {
 	if e.Switching != nil && *e.Switching < 0 {
 		c.value(path+".switching", "%v is negative", *e.Switching)
 	}
+	if e.Jitter != nil && *e.Jitter < 0 {
+		c.value(path+".jitter", "%v is negative", *e.Jitter)
+	}
 	c.choice(path+".ack", e.Ack, "before", "after")
 	c.choice(path+".busy", e.Busy, "takeover", "deny")
+	c.losses(path, e)
 }
 
 func (c *checker) choice(path, got string, choices ...string) {

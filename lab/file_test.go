@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"github.com/ocslab/ocslab/emulator"
 	"github.com/ocslab/ocslab/internal/secret"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/ocs"
@@ -191,10 +193,50 @@ func (w *yamlWriter) emulate(e *lab.Emulate) string {
 	if e.Switching != nil {
 		pairs = append(pairs, "switching", w.scalar(e.Switching.String()))
 	}
+	if e.Jitter != nil {
+		pairs = append(pairs, "jitter", w.scalar(e.Jitter.String()))
+	}
 	if e.Seed != nil {
 		pairs = append(pairs, "seed", strconv.FormatUint(*e.Seed, 10))
 	}
+	if e.PortLoss != nil {
+		var list []string
+		for p, db := range e.PortLoss {
+			list = append(list, p.String(), w.loss(db))
+		}
+		pairs = append(pairs, "port_loss_db", w.mapping(list...))
+	}
+	if e.PathLoss != nil {
+		var list []string
+		for p, db := range e.PathLoss {
+			list = append(list, w.scalar(p.String()), w.loss(db))
+		}
+		pairs = append(pairs, "path_loss_db", w.mapping(list...))
+	}
 	return w.mapping(pairs...)
+}
+
+// loss is a loss of dB, nothing of 0.
+func (w *yamlWriter) loss(db float64) string {
+	switch {
+	case db == 0:
+		return ""
+	case math.IsInf(db, 1):
+		return ".inf"
+	}
+	return fmt.Sprint(db)
+}
+
+func (w *yamlWriter) plant(e *lab.NICEmulate) string {
+	if e == nil {
+		return ""
+	}
+	dead := ""
+	if e.Dead != nil {
+		dead = "[" + strings.Join(e.Dead, ", ") + "]"
+	}
+	return w.mapping("tx", w.optional(e.Tx.String()), "rx", w.optional(e.Rx.String()),
+		"tx_loss_db", w.loss(e.TxLoss), "rx_loss_db", w.loss(e.RxLoss), "dead", dead)
 }
 
 func (w *yamlWriter) file(f *lab.File) string {
@@ -211,7 +253,7 @@ func (w *yamlWriter) file(f *lab.File) string {
 		fmt.Fprintf(w, "  - name: %s\n    nics:\n", w.scalar(h.Name))
 		for _, n := range h.NICs {
 			fmt.Fprintf(w, "    - %s\n", w.mapping("name", w.scalar(n.Name), "tx", w.scalar(n.Tx.String()),
-				"rx", w.scalar(n.Rx.String()), "firmware", w.optional(n.Firmware)))
+				"rx", w.scalar(n.Rx.String()), "firmware", w.optional(n.Firmware), "emulate", w.plant(n.Emulate)))
 		}
 	}
 	w.WriteString("protect:\n")
@@ -238,6 +280,7 @@ func drawFile(t *rapid.T) *lab.File {
 	names := func(least, most int, label string) []string {
 		return rapid.SliceOfNDistinct(name, least, most, rapid.ID).Draw(t, label)
 	}
+	loss := rapid.OneOf(rapid.Float64Range(0.001, 60), rapid.Just(math.Inf(1)))
 	// As in a file, there is no empty list.
 	f := &lab.File{Path: "lab.yaml", Name: rapid.SampledFrom([]string{"", "lab", "010"}).Draw(t, "name")}
 	for _, s := range names(1, 3, "switches") {
@@ -255,6 +298,15 @@ func drawFile(t *rapid.T) *lab.File {
 				sw.Emulate.Seed = ptr(rapid.Uint64().Draw(t, "seed"))
 				sw.URL = ""
 			}
+			if rapid.Bool().Draw(t, "has jitter") {
+				sw.Emulate.Jitter = ptr(time.Duration(rapid.Int64Min(0).Draw(t, "jitter")))
+			}
+		}
+		if sw.Emulate != nil && rapid.Bool().Draw(t, "planted") {
+			port := rapid.Map(rapid.IntRange(1, 900), func(n int) ocs.Port { return ocs.Port(n) })
+			path := rapid.Map(port, func(p ocs.Port) emulator.Path { return emulator.Path{Ingress: p, Egress: p + 1000} })
+			sw.Emulate.PortLoss = rapid.MapOfN(port, loss, 1, 3).Draw(t, "port losses")
+			sw.Emulate.PathLoss = rapid.MapOfN(path, loss, 1, 3).Draw(t, "path losses")
 		}
 		f.Switches = append(f.Switches, sw)
 	}
@@ -265,7 +317,12 @@ func drawFile(t *rapid.T) *lab.File {
 		on := anySwitch("switch").Name
 		for _, n := range names(0, 2, "nics") {
 			port++
-			host.NICs = append(host.NICs, lab.NIC{Host: h, Name: n, Tx: lab.PortRef{Switch: on, Port: port},
+			var plant *lab.NICEmulate
+			if rapid.Bool().Draw(t, "fibres") { // to ports that no NIC has
+				plant = &lab.NICEmulate{Tx: lab.PortRef{Switch: on, Port: port + 2000}, TxLoss: loss.Draw(t, "tx loss"),
+					Dead: rapid.SampledFrom([][]string{nil, {"tx"}, {"rx", "tx"}}).Draw(t, "dead")}
+			}
+			host.NICs = append(host.NICs, lab.NIC{Emulate: plant, Host: h, Name: n, Tx: lab.PortRef{Switch: on, Port: port},
 				Rx: lab.PortRef{Switch: on, Port: port + 1000}, Firmware: rapid.SampledFrom([]string{"", "connectx-6-dx/autoneg-off"}).Draw(t, "firmware")})
 		}
 		f.Hosts = append(f.Hosts, host)
@@ -311,6 +368,13 @@ func TestAnyValidFileParsesBack(t *testing.T) {
 		}
 		if diff := cmp.Diff(got, want, cmpopts.IgnoreFields(lab.Switch{}, "Pos")); diff != "" {
 			t.Fatalf("got(-) want(+):\n%s\n%s", diff, text)
+		}
+		again, err := lab.Parse("lab.yaml", got.YAML())
+		if err != nil {
+			t.Fatalf("written: %v\n%s", err, got.YAML())
+		}
+		if diff := cmp.Diff(again, got, cmpopts.IgnoreFields(lab.Switch{}, "Pos"), cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("written, got(-) want(+):\n%s\n%s", diff, got.YAML())
 		}
 		for name := range want.Configurations {
 			if _, err := got.Config(name); err != nil {

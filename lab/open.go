@@ -159,7 +159,11 @@ func (l *Lab) open(ctx context.Context, s *Switch) (_ *Opened, err error) {
 		return nil, err
 	}
 	o.Device = device
-	o.Switch = Interlock(drift.Watch(sw, 0), name, l.File.ProtectedPorts(name))
+	o.Switch = drift.Watch(sw, 0)
+	if l.opt.StateDir != "" {
+		o.Switch = Leases(o.Switch, name, l.opt.StateDir, device)
+	}
+	o.Switch = Interlock(o.Switch, name, l.File.ProtectedPorts(name))
 	return o, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/ocslab/ocslab/emulator"
 	"github.com/ocslab/ocslab/emulator/ocstrx"
 	"github.com/ocslab/ocslab/internal/builtin"
+	"github.com/ocslab/ocslab/internal/strictyaml"
 )
 
 // Transceivers is how to emulate a board of transceivers.
@@ -36,15 +37,31 @@ func (e Emulation) Model() string {
 // Models are the names of all that can be emulated.
 func Models() []string { return slices.Concat(emulator.Models(), ocstrx.Models()) }
 
+// ModelError says why a model cannot be emulated: there is none of that name, or what is
+// wrong with the file that describes it.
+type ModelError struct{ Err error }
+
+func (e *ModelError) Error() string { return e.Err.Error() }
+func (e *ModelError) Unwrap() error { return e.Err }
+
 // EmulationOf returns how to emulate a model, or what a .yaml file describes: a matrix, or
-// a board of transceivers.
+// a board of transceivers. Errors are a [ModelError].
 func EmulationOf(model string) (Emulation, error) {
+	e, err := emulationOf(model)
+	if err != nil {
+		return Emulation{}, &ModelError{err}
+	}
+	return e, nil
+}
+
+func emulationOf(model string) (Emulation, error) {
 	transceivers := slices.Contains(ocstrx.Models(), model)
 	if builtin.IsFile(model) {
 		text, err := os.ReadFile(model)
 		transceivers = err == nil && boardKey.Match(text)
 	} else if all := Models(); !slices.Contains(all, model) {
-		return Emulation{}, fmt.Errorf("there is no model %q: want one of %s, or a .yaml file", model, strings.Join(all, ", "))
+		return Emulation{}, fmt.Errorf("there is no model %.60q%s: want one of %s, or a .yaml file",
+			model, strictyaml.DidYouMean(model, all), strings.Join(all, ", "))
 	}
 	if transceivers {
 		p, err := ocstrx.LoadPersonality(model)

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/ocslab/ocslab/emulator"
 )
 
 // YAML returns the text of a lab file that [Parse] reads as f. Comments and the
@@ -31,6 +33,9 @@ func (f *File) YAML() []byte {
 			if e.Switching != nil {
 				line("      switching: %v", *e.Switching)
 			}
+			if e.Jitter != nil {
+				line("      jitter: %v", *e.Jitter)
+			}
 			if e.Seed != nil {
 				line("      seed: %d", *e.Seed)
 			}
@@ -39,6 +44,20 @@ func (f *File) YAML() []byte {
 			}
 			if e.Busy != "" {
 				line("      busy: %q", e.Busy)
+			}
+			if len(e.PortLoss) > 0 {
+				var list []string
+				for _, p := range slices.Sorted(maps.Keys(e.PortLoss)) {
+					list = append(list, fmt.Sprintf("%d: %s", p, lossText(e.PortLoss[p])))
+				}
+				line("      port_loss_db: {%s}", strings.Join(list, ", "))
+			}
+			if len(e.PathLoss) > 0 {
+				var list []string
+				for _, p := range emulator.SortedPaths(e.PathLoss) {
+					list = append(list, fmt.Sprintf("%q: %s", p.String(), lossText(e.PathLoss[p])))
+				}
+				line("      path_loss_db: {%s}", strings.Join(list, ", "))
 			}
 		}
 	}
@@ -60,11 +79,14 @@ func (f *File) YAML() []byte {
 			line("    nics:")
 		}
 		for _, n := range h.NICs {
-			firmware := ""
+			more := ""
 			if n.Firmware != "" {
-				firmware = fmt.Sprintf(", firmware: %q", n.Firmware)
+				more = fmt.Sprintf(", firmware: %q", n.Firmware)
 			}
-			line("      - {name: %q, tx: %q, rx: %q%s}", n.Name, n.Tx.String(), n.Rx.String(), firmware)
+			if n.Emulate != nil {
+				more += ", emulate: " + n.Emulate.yaml()
+			}
+			line("      - {name: %q, tx: %q, rx: %q%s}", n.Name, n.Tx.String(), n.Rx.String(), more)
 		}
 	}
 	if len(f.Protect) > 0 {
@@ -98,6 +120,22 @@ func (f *File) YAML() []byte {
 		}
 	}
 	return b.Bytes()
+}
+
+// yaml writes it on one line.
+func (e *NICEmulate) yaml() string {
+	var list []string
+	add := func(given bool, key, value string) {
+		if given {
+			list = append(list, key+": "+value)
+		}
+	}
+	add(e.Tx != PortRef{}, "tx", fmt.Sprintf("%q", e.Tx.String()))
+	add(e.Rx != PortRef{}, "rx", fmt.Sprintf("%q", e.Rx.String()))
+	add(e.TxLoss != 0, "tx_loss_db", lossText(e.TxLoss))
+	add(e.RxLoss != 0, "rx_loss_db", lossText(e.RxLoss))
+	add(len(e.Dead) > 0, "dead", quoted(e.Dead))
+	return "{" + strings.Join(list, ", ") + "}"
 }
 
 // quoted writes a list in one line.

@@ -17,7 +17,7 @@ func TestFile_YAML(t *testing.T) {
 		"all": `
 name: "1"
 switches:
-  - {name: "true", url: "tl1://admin@192.0.2.10:3082", password: "env:X", emulate: {model: polatis-6000-32x32, switching: 1ms, seed: 7, ack: before, busy: deny}}
+  - {name: "true", url: "tl1://admin@192.0.2.10:3082", password: "env:X", emulate: {model: polatis-6000-32x32, switching: 1ms, jitter: 10us, seed: 7, ack: before, busy: deny}}
   - {name: rail1, emulate: {model: polatis-6000-32x32}}
 hosts:
   - {name: h1, netns: "pid:7", tree: trees/h1, nics: [{name: n0, tx: "true/1", rx: "true/33"}]}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ocslab/ocslab/internal/pause"
 	"github.com/ocslab/ocslab/ocs"
 )
 
@@ -243,7 +244,7 @@ func (b *bench) reopen(ctx context.Context) error {
 			b.first = sw
 			return nil
 		}
-		if try == tries || sleep(ctx, b.cfg.Settle/5) != nil {
+		if try == tries || pause.For(ctx, b.cfg.Settle/5) != nil {
 			return err
 		}
 	}
@@ -398,20 +399,9 @@ func poll(ctx context.Context, patience time.Duration, f func() (bool, error)) (
 		if done || err != nil || time.Now().After(deadline) {
 			return done, err
 		}
-		if err := sleep(ctx, 5*time.Millisecond); err != nil {
+		if err := pause.For(ctx, 5*time.Millisecond); err != nil {
 			return false, err
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ocslab/ocslab/internal/pause"
 	"github.com/ocslab/ocslab/ocs"
 )
 
@@ -161,7 +162,7 @@ func (b *bench) powerLoss(ctx context.Context) error {
 	for _, p := range ports {
 		window = max(window, b.monitors[p].Averaging)
 	}
-	if err := sleep(ctx, window); err != nil {
+	if err := pause.For(ctx, window); err != nil {
 		return err
 	}
 	if _, err := plausible(); err != nil {
@@ -339,7 +340,7 @@ func (b *bench) lightAfter(ctx context.Context, p ocs.Port, acked time.Time, win
 		if time.Now().After(ends) {
 			return span{}, fmt.Errorf("port %d should be lit, but reads %v %v after the acknowledgement", p, x, b.cfg.Settle)
 		}
-		if err := sleep(ctx, max(window/4, time.Millisecond)); err != nil {
+		if err := pause.For(ctx, max(window/4, time.Millisecond)); err != nil {
 			return span{}, err
 		}
 	}
@@ -429,7 +430,7 @@ func (b *bench) attenuator(ctx context.Context) error {
 			return err
 		}
 		// The monitor may average over the move.
-		if err := sleep(ctx, b.monitors[c.Egress].Averaging); err != nil {
+		if err := pause.For(ctx, b.monitors[c.Egress].Averaging); err != nil {
 			return err
 		}
 		var err error

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ocslab/ocslab/internal/pause"
 	"github.com/ocslab/ocslab/ocs"
 )
 
@@ -196,7 +197,7 @@ func (b *bench) putCircuits(ctx context.Context, singly bool) error {
 	err := b.remove(ctx, singly)
 	if b.ledger.doubts() {
 		// A request whose reply was lost may take effect still.
-		if err := sleep(ctx, min(b.cfg.Settle/10, time.Second)); err != nil {
+		if err := pause.For(ctx, min(b.cfg.Settle/10, time.Second)); err != nil {
 			return err
 		}
 		b.ledger.settle()

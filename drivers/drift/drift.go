@@ -82,32 +82,12 @@ func (s *Switch) Apply(ctx context.Context, c ocs.Change) (ocs.Receipt, error) {
 		s.valid = false // it may be done in part
 		return r, err
 	}
-	s.known = after(s.known, c)
+	s.known = c.Over(s.known)
 	return r, nil
 }
 
 func (s *Switch) touch(c ocs.CrossConnect, now time.Time) {
 	s.touched[c.Ingress], s.touched[c.Egress] = now, now
-}
-
-// after returns what a device holds that has carried out c on have, busy ports
-// taken over.
-func after(have ocs.Map, c ocs.Change) ocs.Map {
-	gone := c.Remove.Slice()
-	for x := range c.Add.All() {
-		gone = append(gone, have.Rivals(x)...)
-	}
-	var ccs []ocs.CrossConnect
-	dropped := make(map[ocs.CrossConnect]bool, len(gone))
-	for _, x := range gone {
-		dropped[x] = true
-	}
-	for x := range have.All() {
-		if !dropped[x] && !c.Add.Has(x) {
-			ccs = append(ccs, x)
-		}
-	}
-	return ocs.MustMap(append(ccs, c.Add.Slice()...)...)
 }
 
 // Notify calls f for what the device reports, as [ocs.Notifier] says, and for
@@ -213,14 +193,14 @@ func (s *Switch) look(ctx context.Context) (e ocs.Event, found bool, err error) 
 	if drift.Empty() {
 		return e, false, nil
 	}
-	s.known = after(s.known, drift)
+	s.known = drift.Over(s.known)
 	return ocs.Event{Received: now, Severity: "event", Text: "circuits were changed by somebody else: " + drift.String(), Drift: drift}, true, nil
 }
 
 // adopt returns the known map with what m has at the ports that were touched.
 func (s *Switch) adopt(m ocs.Map) ocs.Map {
 	d := ocs.Diff(s.known, m)
-	return after(s.known, ocs.Change{Remove: s.keep(d.Remove, true), Add: s.keep(d.Add, true)})
+	return ocs.Change{Remove: s.keep(d.Remove, true), Add: s.keep(d.Add, true)}.Over(s.known)
 }
 
 // foreign leaves out what concerns ports that we have touched lately.

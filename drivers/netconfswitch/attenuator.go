@@ -30,18 +30,18 @@ func (sw *Switch) Attenuation(ctx context.Context, p ocs.Port) (ocs.DB, error) {
 	if err != nil {
 		return 0, err
 	}
-	fail := func(format string, args ...any) error {
-		return sw.fail(op, "", string(a.raw), fmt.Errorf(format+": %w", append(args, ocs.ErrNotSupported)...))
+	fail := func(why error, format string, args ...any) error {
+		return sw.fail(op, "", string(a.raw), fmt.Errorf(format+": %w", append(args, why)...))
 	}
 	if entry == nil {
-		return 0, fail("port %v has no attenuator", p)
+		return 0, fail(ocs.ErrNotSupported, "port %v has no attenuator", p)
 	}
 	switch mode := strings.TrimSpace(entry.Value("atten-mode")); mode {
 	case "", "VOA_MODE_NONE":
 		return 0, nil
 	case "VOA_MODE_RELATIVE":
 		if ref := strings.TrimSpace(entry.Value("reference-port")); ref != "" && ref != "0" {
-			return 0, fail("the attenuator of port %v keeps its light relative to that of port %.5s", p, ref)
+			return 0, fail(ocs.ErrUntold, "the attenuator of port %v keeps its light relative to that of port %.5s", p, ref)
 		}
 		level, ok := setting(entry, "atten-level", 0)
 		if !ok {
@@ -49,7 +49,7 @@ func (sw *Switch) Attenuation(ctx context.Context, p ocs.Port) (ocs.DB, error) {
 		}
 		return ocs.DB(0 - level), nil
 	default:
-		return 0, fail("the attenuator of port %v is in mode %.40s, in which the device does not say how much it attenuates", p, mode)
+		return 0, fail(ocs.ErrUntold, "the attenuator of port %v is in mode %.40s, in which the device does not say how much it attenuates", p, mode)
 	}
 }
 

@@ -25,11 +25,11 @@ func (sw *Switch) Attenuation(ctx context.Context, p ocs.Port) (ocs.DB, error) {
 	if err != nil {
 		return 0, err
 	}
-	untold := func(format string, args ...any) error {
-		return sw.fail(op, "", string(a.msg.Raw), fmt.Errorf(format+": %w", append(args, ocs.ErrNotSupported)...))
+	fail := func(why error, format string, args ...any) error {
+		return sw.fail(op, "", string(a.msg.Raw), fmt.Errorf(format+": %w", append(args, why)...))
 	}
 	if fields == nil {
-		return 0, untold("port %d has no attenuator", p)
+		return 0, fail(ocs.ErrNotSupported, "port %d has no attenuator", p)
 	}
 	mode, level, ref := strings.ToUpper(fields[0]), fields[1], strings.TrimSpace(fields[2])
 	switch mode {
@@ -37,7 +37,7 @@ func (sw *Switch) Attenuation(ctx context.Context, p ocs.Port) (ocs.DB, error) {
 		return 0, nil
 	case "REL":
 		if ref != "" && ref != "0" {
-			return 0, untold("the attenuator of port %d keeps its light relative to that of port %.5s", p, ref)
+			return 0, fail(ocs.ErrUntold, "the attenuator of port %d keeps its light relative to that of port %.5s", p, ref)
 		}
 		x, ok := number(level)
 		if !ok || math.IsInf(x, 0) {
@@ -45,7 +45,7 @@ func (sw *Switch) Attenuation(ctx context.Context, p ocs.Port) (ocs.DB, error) {
 		}
 		return ocs.DB(0 - x), nil
 	}
-	return 0, untold("the attenuator of port %d is in mode %.10s, in which the device does not say how much it attenuates", p, mode)
+	return 0, fail(ocs.ErrUntold, "the attenuator of port %d is in mode %.10s, in which the device does not say how much it attenuates", p, mode)
 }
 
 // SetAttenuation sends one SET-PORT-ATTEN, with mode REL or, for zero, NONE.

@@ -177,6 +177,10 @@ func (s *session) readReply(ctx context.Context, now time.Time) {
 	default:
 		return
 	}
+	if !s.waiting() { // the session's goroutine was reading, and has had the reply meanwhile
+		<-s.right
+		return
+	}
 	// Left alone while there is some time, as in send.
 	if s.readBy.Sub(now) < link.Patience/2 {
 		s.setReadDeadline(now.Add(link.Patience))

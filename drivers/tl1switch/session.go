@@ -167,7 +167,17 @@ func (s *session) watch() {
 			}
 		}
 		<-s.right
+		if s.waiting() { // began to wait before the right was given back
+			s.relieve()
+		}
 	}
+}
+
+// waiting reports whether a request waits for its reply.
+func (s *session) waiting() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ctag != ""
 }
 
 // active reports whether a request has begun lately.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ocslab/ocslab/drivers/internal/drivertest"
+	"github.com/ocslab/ocslab/drivers/internal/link"
 	"github.com/ocslab/ocslab/drivers/tl1switch"
 	"github.com/ocslab/ocslab/drivers/transport"
 	"github.com/ocslab/ocslab/internal/secret"
@@ -808,5 +809,30 @@ func TestConcurrency(t *testing.T) {
 		callers.Wait()
 		sw.Close()
 		p.Finish()
+	})
+}
+
+// Ensure a session that has been idle, and is read by its own goroutine then, holds up neither the next request nor the
+// one after it: time stands still while each is answered.
+func TestAfterIdle(t *testing.T) {
+	const rounds, each = 300, 3
+	talk(t, func(t *testing.T, sw *tl1switch.Switch) {
+		for range rounds {
+			time.Sleep(2*link.Patience + link.Patience/2) // the session's goroutine reads by now
+			began := time.Now()
+			for range each {
+				if _, err := sw.CrossConnects(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if took := time.Since(began); took > 0 {
+				t.Fatalf("%d requests took %v, want no time", each, took)
+			}
+		}
+	}, func(l *line) {
+		l.login(1)
+		for i := range rounds * each {
+			l.ask(fmt.Sprintf("RTRV-PATCH:::%d:;", i+3))
+		}
 	})
 }

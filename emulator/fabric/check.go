@@ -47,6 +47,8 @@ func (f *Fabric) checkLocked(n NIC) error {
 		return fmt.Errorf("fabric: %s: every host has an interface lo already; give the NIC another name", key)
 	case f.nics[key] != nil:
 		return fmt.Errorf("fabric: %s is there twice; names of the NICs of a host must differ", key)
+	case !(n.TxLoss >= 0 && n.RxLoss >= 0):
+		return fmt.Errorf("fabric: %s: its fibres lose %v and %v: want 0 or more, or infinity", key, n.TxLoss, n.RxLoss)
 	case n.Profile.Refresh < 0:
 		return fmt.Errorf("fabric: %s: firmware profile %s: a refresh time of %v", key, n.Profile.Name, n.Profile.Refresh)
 	}

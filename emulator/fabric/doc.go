@@ -13,6 +13,9 @@
 // light that is back before goes unnoticed. All delays are counted from when the light
 // came or went and not from when that was noticed.
 //
+// A fibre may lose light on its way ([NIC].TxLoss and RxLoss): what enters the switch and
+// what the receiver gets is then less than what was launched and what left the switch.
+//
 // Each direction is judged on its own: a NIC that receives light has a carrier even if
 // what it sends arrives nowhere. Remote fault signalling, by which Ethernet links of
 // 10 Gbit/s and more go down together, is not emulated.
@@ -63,7 +66,8 @@
 //
 // The memory is that of a QSFP28 with four lanes (SFF-8636): the lower 128 bytes, then the
 // upper pages in order, page p at 128+128*p, up to page 11h. The light of a fibre is shared
-// equally between the lanes. Readings are brought up to date only every Profile.Refresh.
+// equally between the lanes. The transmitted power (bytes 50-57) is what the NIC launches,
+// before its fibre, and the received one what is left after it. Readings are brought up to date only every Profile.Refresh.
 // The LOS flags are set when there was not enough light at any time since the refresh
 // before; reading does not clear them.
 //

@@ -52,6 +52,12 @@ type NIC struct {
 	Host, Name string // "gpu1", "ens1f0"; a name has at most 15 bytes
 	Tx, Rx     Port   // sends into, receives from
 	Profile    firmwarenotes.Profile
+
+	// What the fibres lose on their way, 0 or more; infinity is a dead one. With a TxLoss the
+	// fabric says what light enters the switch at Tx; with none it leaves that to the owner
+	// of the switch. The module's transmitted power is what it launches, before TxLoss, and
+	// the received one what is left after RxLoss.
+	TxLoss, RxLoss ocs.DB
 }
 
 // Host is one computer.
@@ -176,6 +182,11 @@ func (f *Fabric) start(cfg *Config) error {
 		}
 	}
 	for _, n := range made {
+		if n.TxLoss != 0 {
+			if err := f.shine(n.NIC); err != nil {
+				return fmt.Errorf("fabric: %s: %w", n.key, err)
+			}
+		}
 		n.begin()
 	}
 	for name, d := range f.switches {

@@ -37,7 +37,7 @@ func (f *Fabric) remove(n *nic) error {
 }
 
 // Add plugs in a NIC; its host is made if need be. It sends light at the power that
-// the personality of its switch calls usual.
+// the personality of its switch calls usual, of which TxLoss is lost on the way.
 func (f *Fabric) Add(cfg NIC) error {
 	f.change.Lock()
 	defer f.change.Unlock()
@@ -64,8 +64,7 @@ func (f *Fabric) Add(cfg NIC) error {
 		n.lightLocked(c)
 	}
 	f.mu.Unlock()
-	d := f.switches[n.Tx.Switch]
-	return d.SetInput(n.Tx.Port, ocs.DBm(d.Personality().Optics.Launch))
+	return f.shine(cfg)
 }
 
 // meet introduces a new NIC and all others to each other.

@@ -82,8 +82,7 @@ func (f *Fabric) make(cfg NIC) (*nic, error) {
 	if refresh := int64(n.Profile.Refresh); refresh > 0 {
 		phase = r.Int64N(refresh)
 	}
-	tx := f.switches[n.Tx.Switch].Personality().Optics.Launch
-	n.module = newModule(int64(n.Profile.Refresh), phase, fmt.Sprintf("OCSLAB%06d", nth), ocs.DBm(tx).Milliwatts())
+	n.module = newModule(int64(n.Profile.Refresh), phase, fmt.Sprintf("OCSLAB%06d", nth), f.launch(cfg).Milliwatts())
 	n.firmware = newFirmware(n.Profile, r)
 	if n.bed, err = f.ground.sleeper(); err != nil {
 		return nil, fmt.Errorf("fabric: %s: %w", n.key, err)
@@ -130,6 +129,16 @@ func (f *Fabric) draw(key string) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(key))
 	return rand.New(rand.NewPCG(f.seed, h.Sum64()))
+}
+
+// launch is what the module of a NIC sends into its fibre: what its switch calls usual.
+func (f *Fabric) launch(n NIC) ocs.DBm {
+	return ocs.DBm(f.switches[n.Tx.Switch].Personality().Optics.Launch)
+}
+
+// shine lets the light of a NIC enter its switch.
+func (f *Fabric) shine(n NIC) error {
+	return f.switches[n.Tx.Switch].SetInput(n.Tx.Port, f.launch(n).Add(-n.TxLoss))
 }
 
 // others returns the links of all NICs but n.
@@ -188,7 +197,8 @@ func (n *nic) end() error {
 // done at once; the rest is for the firmware.
 func (n *nic) lightLocked(c emulator.LightChange) {
 	f := n.fabric
-	power := c.Power.Milliwatts()
+	received := c.Power.Add(-n.RxLoss)
+	power := received.Milliwatts()
 	lit := power >= f.sensitivity
 	if lit != n.lit {
 		stage := timeline.Dark
@@ -197,7 +207,7 @@ func (n *nic) lightLocked(c emulator.LightChange) {
 		}
 		f.log.add(timeline.Mark{
 			Stage: stage, Subject: n.key, Host: n.Host, Interval: timeline.Point(c.AtNS),
-			Reconfiguration: c.Operation, Detail: fmt.Sprintf("%v at %v", c.Power, n.Rx),
+			Reconfiguration: c.Operation, Detail: fmt.Sprintf("%v at %v", received, n.Rx),
 		})
 	}
 	n.lit, n.from = lit, Port{n.Rx.Switch, c.From}

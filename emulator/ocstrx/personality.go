@@ -2,7 +2,9 @@ package ocstrx
 
 import (
 	"embed"
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/ocslab/ocslab/internal/builtin"
 	"github.com/ocslab/ocslab/internal/strictyaml"
@@ -37,6 +39,9 @@ func Models() []string { return personalities.Names() }
 func LoadPersonality(nameOrPath string) (Personality, error) {
 	file, data, err := personalities.Read(nameOrPath)
 	if err != nil {
+		if file := (*fs.PathError)(nil); errors.As(err, &file) {
+			return Personality{}, fmt.Errorf("the personality %s cannot be read: %w", file.Path, file.Err)
+		}
 		return Personality{}, fmt.Errorf("personality: %w", err)
 	}
 	return ParsePersonality(file, data)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/lab/history"
+	"github.com/ocslab/ocslab/lab/lease"
 	"github.com/ocslab/ocslab/ocs"
 )
 
@@ -227,6 +228,7 @@ func (b *Blackout) Panic(ctx context.Context, call Call, names ...string) ([]Res
 	if err != nil {
 		return nil, err
 	}
+	ctx = lease.Ignore(ctx) // whose light it is does not matter then
 	p := &pending{dir: b.opt.StateDir, call: call, at: time.Now()}
 	results := each(names, func(name string) Result { return b.blacken(ctx, p, name) })
 	return results, failed(results)
@@ -414,7 +416,9 @@ func (b *Blackout) remove(ctx context.Context, p *pending, sw *lab.Opened, r *Re
 		c.Changes = append(c.Changes, r.ID)
 		if report.ReadBack {
 			d.Removed = d.Removed.Minus(report.After) // what is there still was not removed
-			c.prune(r.Device)
+			if err == nil {
+				c.prune(r.Device) // else it is remembered that this switch may have its light
+			}
 		}
 	}))
 }
@@ -578,6 +582,7 @@ func (b *Blackout) Lift(ctx context.Context, numbers ...int) ([]Result, error) {
 		return nil, err
 	}
 	names, devices := b.affected(calls)
+	ctx = lease.Ignore(ctx) // the light was there
 	results := each(names, func(name string) Result { return b.relight(ctx, calls, name, devices[name]) })
 	return results, failed(results)
 }

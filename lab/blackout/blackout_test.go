@@ -392,6 +392,20 @@ func TestPanic_OneFails(t *testing.T) {
 	}
 }
 
+// Ensure a panic whose only switch refuses is in force all the same: its light may be on.
+func TestPanic_AllFail(t *testing.T) {
+	x := newBench(t)
+	x.b.OnApply = func(ocs.Change) (ocs.Change, error) { return ocs.Change{}, ocs.ErrDenied }
+	b := New(x.opt)
+	if _, err := b.Panic(t.Context(), call, "b"); !errors.Is(err, ocs.ErrDenied) {
+		t.Errorf("error %v", err)
+	}
+	calls, err := b.InForce()
+	if err != nil || len(calls) != 1 || !slices.Equal(calls[0].Lit(), []string{"b"}) || !strings.HasPrefix(calls[0].What(), "b: failed: ") {
+		t.Errorf("in force: %+v, %v", calls, err)
+	}
+}
+
 // Ensure a switch that hangs holds up no other; that after a second, what it held last is
 // gone by; and that it is lifted when it answers again.
 func TestPanic_Hangs(t *testing.T) {

@@ -376,3 +376,45 @@ func TestOpenEthtool_BadName(t *testing.T) {
 		t.Error("a name that cannot be was taken")
 	}
 }
+
+// Ensure that what a module launches is read by lane, does not wait for the period, and
+// that a module that was pulled is told.
+func TestSampler_Transmit(t *testing.T) {
+	module := cmis.Module{Identity: cmis.Identity{Identifier: cmis.QSFP28}}
+	for i, p := range []float64{1000, 500, 0, 250} {
+		module.Monitors = append(module.Monitors, cmis.Lane{Number: i + 1, TxPower: cmis.PowerOf(p), RxPower: cmis.PowerOf(1)})
+	}
+	im, err := cmis.Encode(module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		m := &memory{image: im}
+		s := optics.Sampler{Reader: m, Period: time.Hour}
+		if _, err := s.Sample(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		before := time.Now()
+		got, err := s.Transmit(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if time.Since(before) != 0 {
+			t.Errorf("waited %v", time.Since(before))
+		}
+		want := []ocs.DBm{0, ocs.Milliwatts(0.5), ocs.DBm(math.Inf(-1)), ocs.Milliwatts(0.25)}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+		m.err = cmis.ErrNoModule
+		if got, err := s.Transmit(t.Context()); !errors.Is(err, cmis.ErrNoModule) || got != nil {
+			t.Errorf("pulled: %v, %v", got, err)
+		}
+		// What is plugged in then may be another module.
+		m.err = nil
+		reads := len(m.reads)
+		if _, err := s.Transmit(t.Context()); err != nil || len(m.reads) < reads+2 {
+			t.Errorf("%d reads after it was pulled, want it identified again: %v", len(m.reads)-reads, err)
+		}
+	})
+}

@@ -160,9 +160,44 @@ func (s *Sampler) take(ctx context.Context) (Sample, error) {
 }
 
 func (s *Sample) add(p cmis.Power) {
-	dBm := ocs.Milliwatts(p.Microwatts() / 1000)
+	dBm := milliwatts(p)
 	if len(s.Lanes) == 0 || dBm < s.Power {
 		s.Power = dBm
 	}
 	s.Lanes = append(s.Lanes, dBm)
 }
+
+// Transmit reads the power that each lane of the module launches, in order, as the module
+// says; minus infinity is a lane that does not send. It does not wait for the period, and
+// clears the flags, as a sample with Flags does. Errors are those of [Sampler.Sample]; a
+// module that does not measure what it sends tells 0, which is minus infinity, too.
+func (s *Sampler) Transmit(ctx context.Context) ([]ocs.DBm, error) {
+	powers, err := s.transmit(ctx)
+	if err != nil {
+		s.identified = false
+	}
+	return powers, err
+}
+
+func (s *Sampler) transmit(ctx context.Context) ([]ocs.DBm, error) {
+	id, err := s.Identify(ctx)
+	if err != nil {
+		return nil, err
+	}
+	span := id.MonitorSpan()
+	data := s.buf[:span.Length]
+	if err := s.Reader.ReadPage(ctx, span.Address, data); err != nil {
+		return nil, err
+	}
+	lanes, err := id.Monitors(data)
+	if err != nil {
+		return nil, err
+	}
+	powers := make([]ocs.DBm, len(lanes))
+	for i, l := range lanes {
+		powers[i] = milliwatts(l.TxPower)
+	}
+	return powers, nil
+}
+
+func milliwatts(p cmis.Power) ocs.DBm { return ocs.Milliwatts(p.Microwatts() / 1000) }

@@ -65,12 +65,14 @@ type reply struct {
 
 // Question is a line to an agent, and its answer, which repeats kind and id.
 type Question struct {
-	Kind string `json:"kind"` // "clock", "flush", "nics", "traffic" or "flows"
+	Kind string `json:"kind"` // "clock", "flush", "machine", "nics", "traffic" or "flows"
 	ID   int    `json:"id"`
 
 	Traffic *traffic `json:"traffic,omitempty"`
 
-	AtNS  int64        `json:"at_ns,omitempty"` // the answer to "clock"
+	AtNS    int64    `json:"at_ns,omitempty"` // the answer to "clock"
+	Machine *Machine `json:"machine,omitempty"`
+
 	NICs  []nicAddress `json:"nics,omitempty"`
 	Flows []flowState  `json:"flows,omitempty"`
 	Error string       `json:"error,omitempty"`
@@ -111,7 +113,7 @@ func (w *Watch) startAgent(ctx context.Context, h *Host) (*agent, error) {
 	ctx, cancel := context.WithTimeout(ctx, agentStart)
 	defer cancel()
 	for range agentFirst {
-		if err := a.exchange(ctx); err != nil {
+		if _, _, _, err := a.exchange(ctx); err != nil {
 			return nil, errors.Join(fmt.Errorf("agent of host %s (%s): %w", h.Name, strings.Join(h.Agent, " "), err), a.close())
 		}
 	}
@@ -257,7 +259,7 @@ func (a *agent) keepTime() {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), agentQuiet)
 		from := timeline.HostAxis().NS(time.Now())
-		err := a.exchange(ctx)
+		_, _, _, err := a.exchange(ctx)
 		cancel()
 		if err != nil && !lost && !a.isClosing() {
 			a.gap(timeline.Between(from, timeline.HostAxis().NS(time.Now())), fmt.Sprintf("no answer from the agent of host %s: %v", a.host.Name, err))
@@ -268,16 +270,16 @@ func (a *agent) keepTime() {
 }
 
 // exchange learns from one reading of the other clock.
-func (a *agent) exchange(ctx context.Context) error {
-	sent := timeline.HostAxis().NS(time.Now())
+func (a *agent) exchange(ctx context.Context) (sent, its, received int64, err error) {
+	sent = timeline.HostAxis().NS(time.Now())
 	r, err := a.ask(ctx, Question{Kind: "clock"})
 	if err != nil {
-		return err
+		return 0, 0, 0, err
 	}
 	if !a.clock.Add(sent, r.AtNS, r.received) {
 		a.gap(timeline.Between(sent, r.received), fmt.Sprintf("the clock of host %s or ours jumped", a.host.Name))
 	}
-	return nil
+	return sent, r.AtNS, r.received, nil
 }
 
 // flush returns when the agent has written all that was before.
@@ -369,7 +371,7 @@ func (a *agent) line(data []byte, received int64) {
 		return
 	}
 	switch q.Kind {
-	case "clock", "flush", "nics", "traffic", "flows":
+	case "clock", "flush", "machine", "nics", "traffic", "flows":
 		a.mu.Lock()
 		answer := a.waiting[q.ID]
 		delete(a.waiting, q.ID) // one answer is enough

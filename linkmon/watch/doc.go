@@ -15,6 +15,7 @@
 //
 //	{"kind":"clock","id":7}  {"kind":"clock","id":7,"at_ns":123}     its monotonic clock between question and answer
 //	{"kind":"flush","id":8}  {"kind":"flush","id":8}                 all that happened before has been written
+//	{"kind":"machine","id":9}  {"kind":"machine","id":9,"machine":{...}}  its boot, and for how long it was suspended, see Machine
 //	{"kind":"nics",...}, {"kind":"traffic",...}, {"kind":"flows",...}  traffic between agents, see Question
 //
 // Its marks are brought over to our axis, widened by what the exchanges of clock

@@ -73,8 +73,8 @@ type flowState struct {
 	Outages  uint64     `json:"outages"`
 }
 
-// Answer answers the questions "nics", "traffic" and "flows" of another ocslab; see
-// agent. It returns false for any other.
+// Answer answers the questions "machine", "nics", "traffic" and "flows" of another ocslab;
+// see agent. It returns false for any other.
 func (w *Watch) Answer(ctx context.Context, q Question) (Question, bool) {
 	a := Question{Kind: q.Kind, ID: q.ID}
 	switch q.Kind {
@@ -86,6 +86,9 @@ func (w *Watch) Answer(ctx context.Context, q Question) (Question, bool) {
 				}
 			}
 		}
+	case "machine":
+		m := ThisMachine()
+		a.Machine = &m
 	case "traffic":
 		if q.Traffic == nil {
 			a.Error = "no traffic is asked for"

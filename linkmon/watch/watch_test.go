@@ -362,6 +362,12 @@ func agent(mode string) {
 		switch q.Kind {
 		case "clock":
 			say(`{"kind":"clock","id":%d,"at_ns":%d}`, q.ID, its())
+		case "machine":
+			if mode == "old" {
+				say(`{"kind":"machine","id":%d,"error":"unknown question \"machine\""}`, q.ID)
+				continue
+			}
+			say(`{"kind":"machine","id":%d,"machine":{"boot":"a","asleep_ns":5,"axis_ns":7}}`, q.ID)
 		case "nics":
 			say(`{"kind":"nics","id":%d,"nics":[{"nic":"gpu9/nic0","addr":"192.0.2.9","mac":"02:00:00:00:00:09"}]}`, q.ID)
 		case "flush":
@@ -415,6 +421,39 @@ func TestWatch_Agent(t *testing.T) {
 	}
 }
 
+// Ensure the clock of another machine can be read, once each time, and what there is to know of
+// the machine be asked; an agent too old to know says nothing that could be taken for it.
+func TestWatch_ReadClock(t *testing.T) {
+	w := start(t, watch.Options{Hosts: []watch.Host{agentHost(t, "good")}})
+	for range 3 {
+		sent, its, received, err := w.ReadClock(t.Context(), "gpu9")
+		its -= int64(time.Hour)
+		// The stand-in's axis and ours may be off by what it took to find them, which on a busy
+		// machine is anything but an hour.
+		if slack := int64(time.Second); err != nil || its < sent-slack || its > received+slack {
+			t.Errorf("ReadClock = %d, %d, %d, %v", sent, its, received, err)
+		}
+	}
+	got, err := w.Machine(t.Context(), "gpu9")
+	if want := (watch.Machine{Boot: "a", AsleepNS: 5, AxisNS: 7}); err != nil || got != want {
+		t.Errorf("Machine = %+v, %v, want %+v", got, err, want)
+	}
+	if got, want := w.Agents(), []string{"gpu9"}; !slices.Equal(got, want) {
+		t.Errorf("Agents = %q, want %q", got, want)
+	}
+	if _, _, _, err := w.ReadClock(t.Context(), "gpu1"); err == nil {
+		t.Error("read the clock of a host without an agent")
+	}
+	if _, err := w.Machine(t.Context(), "gpu1"); err == nil {
+		t.Error("asked a host without an agent")
+	}
+
+	old := start(t, watch.Options{Hosts: []watch.Host{agentHost(t, "old")}})
+	if got, err := old.Machine(t.Context(), "gpu9"); err != nil || got != (watch.Machine{Own: true}) {
+		t.Errorf("of an old agent: %+v, %v", got, err)
+	}
+}
+
 // Ensure questions that make no sense are answered with what is wrong.
 func TestWatch_Answer(t *testing.T) {
 	w := start(t, watch.Options{Hosts: []watch.Host{{Host: linkmon.Host{Name: "gpu1", Counters: newNICs("nic0")}}}})
@@ -438,6 +477,9 @@ func TestWatch_Answer(t *testing.T) {
 	}
 	if a, known := w.Answer(t.Context(), watch.Question{Kind: "nics", ID: 5}); !known || len(a.NICs) != 0 {
 		t.Errorf("nics: %+v, %v", a, known)
+	}
+	if a, known := w.Answer(t.Context(), watch.Question{Kind: "machine", ID: 6}); !known || a.Machine == nil || a.Machine.Boot != watch.ThisMachine().Boot {
+		t.Errorf("machine: %+v, %v", a, known)
 	}
 	if _, known := w.Answer(t.Context(), watch.Question{Kind: "gossip"}); known {
 		t.Error("gossip is a known question")

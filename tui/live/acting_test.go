@@ -625,17 +625,6 @@ func TestUndo_Property(t *testing.T) {
 	})
 }
 
-// Ensure words are quoted as a shell reads them.
-func TestQuoted(t *testing.T) {
-	for in, want := range map[string]string{
-		"rail0": "rail0", "1>33": "'1>33'", "": "''", "it's": `'it'\''s'`, "a b": "'a b'", "gpu1/ens1f0": "gpu1/ens1f0", "33-36,7": "33-36,7",
-	} {
-		if got := quoted(in); got != want {
-			t.Errorf("quoted(%q)=%s, want %s", in, got, want)
-		}
-	}
-}
-
 func TestDigits(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		203 * time.Millisecond: "203 ms", 203456 * time.Microsecond: "203 ms", 1234 * time.Millisecond: "1.23 s", 90 * time.Second: "1m30s", 812 * time.Nanosecond: "812 ns",

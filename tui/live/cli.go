@@ -1,25 +1,14 @@
 package live
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/ocslab/ocslab/internal/shell"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/ocs"
 )
-
-// plain is what a shell takes as it is.
-var plain = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
-
-// quoted writes a word so that a POSIX shell reads it as it is.
-func quoted(word string) string {
-	if plain.MatchString(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
 
 // words are the arguments of ocslab that do the same as something that is done here.
 type words []string
@@ -34,11 +23,7 @@ func command(program, args []string) string {
 	if len(program) == 0 {
 		program = []string{"ocslab"}
 	}
-	all := slices.Concat(program, args)
-	for i, w := range all {
-		all[i] = quoted(w)
-	}
-	return strings.Join(all, " ")
+	return shell.Line(slices.Concat(program, args)...)
 }
 
 // lines are several commands for a shell.

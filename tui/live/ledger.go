@@ -88,7 +88,7 @@ func (l *ledger) sent(c ocs.Change, ports []ocs.Port, requests int, err error, n
 		l.valid = false
 		return
 	}
-	l.known = after(l.known, c)
+	l.known = c.Over(l.known)
 }
 
 // changedSince reports whether a change of our own was sent since a time.
@@ -118,14 +118,14 @@ func (l *ledger) saw(m ocs.Map, before glance) ocs.Change {
 	}
 	d := ocs.Diff(l.known, m)
 	foreign := ocs.Change{Remove: l.keep(d.Remove, false), Add: l.keep(d.Add, false)}
-	l.known = after(l.known, foreign)
+	l.known = foreign.Over(l.known)
 	return foreign
 }
 
 // adopt returns the known map with what m has at the ports that were touched.
 func (l *ledger) adopt(m ocs.Map) ocs.Map {
 	d := ocs.Diff(l.known, m)
-	return after(l.known, ocs.Change{Remove: l.keep(d.Remove, true), Add: l.keep(d.Add, true)})
+	return ocs.Change{Remove: l.keep(d.Remove, true), Add: l.keep(d.Add, true)}.Over(l.known)
 }
 
 // keep returns the circuits of which a port was touched, or those of which none was.
@@ -139,24 +139,4 @@ func (l *ledger) keep(m ocs.Map, touched bool) ocs.Map {
 		}
 	}
 	return ocs.MustMap(ccs...)
-}
-
-// after returns what a device holds that has carried out c on have, busy ports taken over.
-func after(have ocs.Map, c ocs.Change) ocs.Map {
-	gone := map[ocs.CrossConnect]bool{}
-	for x := range c.Remove.All() {
-		gone[x] = true
-	}
-	for a := range c.Add.All() {
-		for _, rival := range have.Rivals(a) {
-			gone[rival] = true
-		}
-	}
-	list := c.Add.Slice()
-	for x := range have.All() {
-		if !gone[x] && !c.Add.Has(x) {
-			list = append(list, x)
-		}
-	}
-	return ocs.MustMap(list...)
 }

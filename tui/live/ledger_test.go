@@ -36,14 +36,14 @@ func TestLedger_Properties(t *testing.T) {
 					t.Fatalf("a change of ours was told as foreign: %v", d)
 				}
 			}
-			foreign = after(foreign, d)
+			foreign = d.Over(foreign)
 		}
 		saw(device, l.look(now))
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(1, 1500).Draw(t, "ms")) * time.Millisecond)
 			switch rapid.IntRange(0, 3).Draw(t, "what") {
 			case 0: // others
-				device = after(device, draw(5))
+				device = draw(5).Over(device)
 			case 1: // ours, as a whole, or failed and done or not
 				c := draw(1)
 				ports := l.sending(c)
@@ -52,7 +52,7 @@ func TestLedger_Properties(t *testing.T) {
 					err = errors.New("no reply")
 				}
 				if err == nil || rapid.Bool().Draw(t, "done all the same") {
-					device = after(device, c)
+					device = c.Over(device)
 				}
 				l.sent(c, ports, 1, err, now)
 			case 2: // a reading
@@ -62,7 +62,7 @@ func TestLedger_Properties(t *testing.T) {
 				old := device
 				c := draw(1)
 				ports := l.sending(c)
-				device = after(device, c)
+				device = c.Over(device)
 				if rapid.Bool().Draw(t, "old") {
 					saw(old, before)
 				} else {

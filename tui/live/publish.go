@@ -79,9 +79,9 @@ func newParts(f *lab.File, emulated bool, opt Options, now time.Time) parts {
 	for i := range f.Hosts {
 		for j := range f.Hosts[i].NICs {
 			n := &f.Hosts[i].NICs[j]
-			firmware := n.Firmware
+			firmware := f.Firmware(n)
 			if emulated {
-				firmware = cmp.Or(opt.Fabric.Firmware, n.Firmware, lab.DefaultFirmware)
+				firmware = cmp.Or(opt.Fabric.Firmware, firmware, lab.DefaultFirmware)
 			}
 			x := &nicPart{dirty: true, NIC: NIC{
 				Name: n.FullName(), Host: n.Host, Tx: n.Tx, Rx: n.Rx, Firmware: firmware,

@@ -319,6 +319,9 @@ func (s *Session) Resume(ctx context.Context, id string) error {
 	if err := execution.Left(before); err != nil {
 		return fmt.Errorf("%w: %w", ErrNothing, err)
 	}
+	if err := execution.Resumable(before); err != nil {
+		return err
+	}
 	path := s.file().Path
 	if path != "" {
 		if path, err = filepath.Abs(path); err != nil {

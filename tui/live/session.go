@@ -255,31 +255,42 @@ func (s *Session) take(ctx context.Context) error {
 
 func (s *Session) give() { <-s.turn }
 
-// lend ends all sessions with the switches and the watching of hosts, so that a run can
-// have them; the switches are Lent then. What is open after an error is as with none: ask
-// takeBack for it. A Move that is still measured ends with what has come back until then.
-func (s *Session) lend(ctx context.Context) error {
+// takeBed takes, and returns what is open, while nothing is being sent; release gives both back.
+func (s *Session) takeBed(ctx context.Context) (b *bed, release func(), err error) {
 	if err := s.take(ctx); err != nil {
-		return err
+		return nil, nil, err
 	}
-	defer s.give()
 	s.mu.Lock()
 	b, closed := s.bed, s.closed
 	s.mu.Unlock()
 	switch {
 	case closed:
-		return errClosed
+		err = errClosed
 	case b == nil:
-		return errLent
+		err = errLent
+	case !s.measuring.TryLock():
+		err = fmt.Errorf("%w: a change is being sent", ErrBusy)
 	}
-	if !s.measuring.TryLock() {
-		return fmt.Errorf("%w: a change is being sent", ErrBusy)
+	if err != nil {
+		s.give()
+		return nil, nil, err
 	}
-	defer s.measuring.Unlock()
+	return b, func() { s.measuring.Unlock(); s.give() }, nil
+}
+
+// lend ends all sessions with the switches and the watching of hosts, so that a run can
+// have them; the switches are Lent then. What is open after an error is as with none: ask
+// takeBack for it. A Move that is still measured ends with what has come back until then.
+func (s *Session) lend(ctx context.Context) error {
+	b, release, err := s.takeBed(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
 	s.mu.Lock()
 	s.bed = nil
 	s.mu.Unlock()
-	err := b.close()
+	err = b.close()
 	now := time.Now()
 	s.update(func(p *parts) {
 		p.opening = map[string]bool{}
@@ -328,22 +339,11 @@ func (s *Session) Reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.take(ctx); err != nil {
+	b, release, err := s.takeBed(ctx)
+	if err != nil {
 		return err
 	}
-	defer s.give()
-	s.mu.Lock()
-	b, closed := s.bed, s.closed
-	s.mu.Unlock()
-	switch {
-	case closed:
-		return errClosed
-	case b == nil:
-		return errLent
-	case !s.measuring.TryLock():
-		return fmt.Errorf("%w: a change is being sent", ErrBusy)
-	}
-	defer s.measuring.Unlock()
+	defer release()
 	if err := b.close(); err != nil {
 		s.say(Entry{Kind: Event, Text: "while the lab was closed: " + err.Error(), Bad: true})
 	}

@@ -262,7 +262,6 @@ type Move struct {
 	// Began is when the command was sent, which is the earliest instant of the first command
 	// mark: so an instant t is at that instant plus t less Began on the axis of the marks.
 	Began   time.Time
-	Ended   time.Time // zero while it is Running
 	Running bool
 	Phase   string // what is waited for, in words: "light", "carrier of gpu1/ens1f0"
 

@@ -281,8 +281,10 @@ func (s *Session) recall() {
 		return
 	}
 	undo, redo, inForce := p.undo().text(), p.redo().text(), panicOf(p.calls)
-	st := s.State()
-	if st.Undo == undo && st.Redo == redo && samePanic(st.Panic, inForce) {
+	s.mu.Lock() // State is what was published last, which may be of before
+	same := s.parts.Undo == undo && s.parts.Redo == redo && samePanic(s.parts.Panic, inForce)
+	s.mu.Unlock()
+	if same {
 		return
 	}
 	now := time.Now()

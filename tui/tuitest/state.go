@@ -157,7 +157,7 @@ func running() *live.Move {
 // moved is a reconfiguration that is over. Of number 4 a stage is missing.
 func moved(number int, began time.Time, more int64) *live.Move {
 	m := &live.Move{Number: number, Title: "configure pp", CLI: "ocslab --emulated connect rail0 '1>35,2>36,3>33,4>34' --mode update", By: "us",
-		Began: began, Ended: began.Add(4 * time.Second), ID: []int{5 + number}}
+		Began: began, ID: []int{5 + number}}
 	if number%2 == 0 {
 		m.Title, m.By = "dp", "run opus-toggle"
 	}
@@ -261,7 +261,7 @@ protect: [rail1/8]
 	s.LastEvent = s.Log[2]
 	m := moved(1, at(5*time.Second), 0)
 	m.Title, m.By, m.Marks, m.Expected = "- 2>9 + 2>11", "others (bench2)", nil, nil
-	s.Moves = []*live.Move{m, {Number: 0, Title: "connect rail0 3>12", By: "us", Began: at(30 * time.Second), Ended: at(29 * time.Second),
+	s.Moves = []*live.Move{m, {Number: 0, Title: "connect rail0 3>12", By: "us", Began: at(30 * time.Second),
 		Err: &ocs.OpError{Op: "connect", Device: "rail0", Request: "ENT-PATCH::3,12:20;", Reply: "M  20 DENY\r\n   IIAC\r\n;", Err: ocs.ErrDenied}}}
 	return s
 }

@@ -570,7 +570,7 @@ func TestAxis_BeginsAtCommand(t *testing.T) {
 	mark := func(stage timeline.Stage, subject string, i timeline.Interval) timeline.Mark {
 		return timeline.Mark{Stage: stage, Subject: subject, Interval: i, Reconfiguration: 1}
 	}
-	m := &live.Move{Number: 1, Title: "connect rail0 1>33", By: "us", Began: tuitest.Now, Ended: tuitest.Now, Marks: []timeline.Mark{
+	m := &live.Move{Number: 1, Title: "connect rail0 1>33", By: "us", Began: tuitest.Now, Marks: []timeline.Mark{
 		mark(timeline.Command, "rail0", timeline.Point(0)),
 		mark(timeline.Light, "gpu1/ens1f0", timeline.Between(-int64(150*time.Millisecond), int64(250*time.Millisecond))),
 		mark(timeline.CarrierUp, "gpu1/ens1f0", timeline.Point(int64(3*time.Second))),
