@@ -9,6 +9,14 @@ import "embed"
 //go:embed opus-testbed.yaml
 var OpusTestbed []byte
 
+// OpusRails is the lab file opus-rails.yaml, and LabJob the job file lab-job.yaml for it.
+//
+//go:embed opus-rails.yaml
+var OpusRails []byte
+
+//go:embed lab-job.yaml
+var LabJob []byte
+
 // Experiments are the files of the folder experiments, such as "experiments/autoneg.yaml".
 // The presets of package figures are among them.
 //

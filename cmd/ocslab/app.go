@@ -31,7 +31,7 @@ type app struct {
 	out, err io.Writer
 	set      settings
 	started  bool // the command line was understood
-	mute     bool // it was said that nobody reads what is written
+	mute     bool // something could not be written, and that was said
 	offer    bool // other processes may use the emulated switches of this one
 
 	// Opened when first asked for.
@@ -77,18 +77,20 @@ tl1://admin@192.0.2.10:3082. Start with "ocslab demo".`,
 	f.String("state-dir", "", "where history and emulated switches are kept (`DIR`; default $XDG_STATE_HOME/ocslab)")
 	f.Bool("trace", false, "show what is sent to and received from switches on stderr, secrets masked")
 	f.String("config", "", "settings `FILE` (default ocslab.yaml here or in the user's configuration directory)")
+	narrow(root)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		a.started = true
 		return a.settle(cmd)
 	}
 	root.AddCommand(
-		a.demoCommand(), a.measureCommand(), a.watchCommand(), a.emulateCommand(), a.showCommand(),
+		a.demoCommand(), a.measureCommand(), a.watchCommand(), a.emulateCommand(), a.emulatorCommand(), a.showCommand(),
 		a.connectCommand(), a.disconnectCommand(), a.linkCommand(), a.unlinkCommand(),
 		a.planCommand(), a.applyCommand(),
-		a.undoCommand(), a.historyCommand(), a.snapshotCommand(), a.restoreCommand(), a.panicCommand(),
+		a.undoCommand(), a.historyCommand(), a.snapshotCommand(), a.restoreCommand(), a.panicCommand(), a.wiringCommand(),
 		a.runCommand(), a.runsCommand(), a.reportCommand(), a.figureCommand(),
-		a.conformCommand(), a.calibrateCommand(), a.restartCommand(), a.tuiCommand(), a.versionCommand(),
+		a.orchestrateCommand(), a.replayJobCommand(), a.auditCommand(), a.tracesCommand(), a.adviseCommand(), a.topologyCommand(),
+		a.conformCommand(), a.calibrateCommand(), a.restartCommand(), a.notesCommand(), a.tuiCommand(), a.versionCommand(),
 	)
 	completeChoices(root)
 	for _, c := range root.Commands() {
@@ -323,11 +325,15 @@ func (a *app) openURL(ctx context.Context, url string) (*lab.Opened, error) {
 	if err != nil {
 		return nil, err
 	}
+	dir, err := a.stateDir()
+	if err != nil {
+		return nil, err
+	}
 	sw, err := drivers.Open(ctx, url, opt)
 	if err != nil {
 		return nil, err
 	}
-	o := &lab.Opened{Switch: drift.Watch(sw, 0), Name: t.String(), Device: t.String()}
+	o := &lab.Opened{Switch: lab.Leases(drift.Watch(sw, 0), t.String(), dir, t.String()), Name: t.String(), Device: t.String()}
 	if a.byURL == nil {
 		a.byURL = map[string]*lab.Opened{}
 	}
@@ -402,7 +408,12 @@ func (a *app) close() error {
 func (a *app) json(v any) {
 	enc := json.NewEncoder(a.out)
 	enc.SetEscapeHTML(false) // "1>33" stays readable
-	if err := enc.Encode(v); err != nil && !a.mute {
+	a.wrote(enc.Encode(v))
+}
+
+// wrote says once that something could not be written, such as to a disk that is full.
+func (a *app) wrote(err error) {
+	if err != nil && !a.mute {
 		a.mute = true
 		fmt.Fprintf(a.err, "ocslab: cannot write: %v\n", err)
 	}
@@ -411,7 +422,8 @@ func (a *app) json(v any) {
 // printf writes text for people, nothing with --json.
 func (a *app) printf(format string, args ...any) {
 	if !a.set.JSON {
-		fmt.Fprintf(a.out, format, args...)
+		_, err := fmt.Fprintf(a.out, format, args...)
+		a.wrote(err)
 	}
 }
 

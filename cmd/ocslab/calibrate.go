@@ -26,7 +26,9 @@ func (a *app) calibrateCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(a.calibrateMZICommand())
+	c.AddCommand(a.calibrateMZICommand(), a.calibrateLossCommand())
+	c.AddCommand(a.calibrateTimingCommand(), a.calibrateListCommand(), a.calibrateShowCommand(), a.calibrateRemoveCommand())
+	c.AddCommand(a.calibrateClockCommand())
 	return c
 }
 

@@ -48,6 +48,7 @@ With --tui the same testbed is shown in the terminal UI, for you to toggle.`,
 		},
 	}
 	flags.add(c.Flags(), 20, lab.DefaultFirmware)
+	c.AddCommand(a.pcclDemoCommand(), a.railxDemoCommand(), a.meshDemoCommand(), a.fibresDemoCommand())
 	c.Flags().BoolVar(&inTUI, "tui", false, "show the testbed in the terminal UI instead")
 	return c
 }

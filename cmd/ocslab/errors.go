@@ -7,12 +7,18 @@ import (
 	"github.com/ocslab/ocslab/calibration/mzi"
 	"github.com/ocslab/ocslab/drivers"
 	"github.com/ocslab/ocslab/drivers/transport"
+	"github.com/ocslab/ocslab/experiment/collective"
+	"github.com/ocslab/ocslab/experiment/fit"
 	"github.com/ocslab/ocslab/experiment/runs"
 	firmwarenotes "github.com/ocslab/ocslab/firmware-notes"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/lab/blackout"
 	"github.com/ocslab/ocslab/linkmon/watch"
 	"github.com/ocslab/ocslab/ocs"
+	"github.com/ocslab/ocslab/orchestrator/controller"
+	"github.com/ocslab/ocslab/orchestrator/plane"
+	"github.com/ocslab/ocslab/orchestrator/replay"
+	"github.com/ocslab/ocslab/orchestrator/shim"
 )
 
 // Exit codes; scripts rely on them.
@@ -41,6 +47,7 @@ func exitCode(err error) int {
 		syntax *ocs.SyntaxError
 		url    *drivers.URLError
 		file   lab.Errors
+		model  *lab.ModelError
 		op     *ocs.OpError
 		stop   interrupted
 	)
@@ -49,15 +56,19 @@ func exitCode(err error) int {
 		return exitDone
 	case errors.As(err, &stop):
 		return exitInterrupted
-	case errors.As(err, &usage), errors.As(err, &syntax), errors.As(err, &url), errors.As(err, &file),
-		errors.Is(err, lab.ErrUnknown), errors.Is(err, firmwarenotes.ErrUnknown), errors.Is(err, ocs.ErrPort), errors.Is(err, runs.ErrUnknown):
+	case errors.As(err, &usage), errors.As(err, &syntax), errors.As(err, &url), errors.As(err, &file), errors.As(err, &model),
+		errors.Is(err, lab.ErrUnknown), errors.Is(err, firmwarenotes.ErrUnknown), errors.Is(err, ocs.ErrPort), errors.Is(err, runs.ErrUnknown),
+		errors.Is(err, replay.ErrOptions), errors.Is(err, controller.ErrOptions):
 		return exitUsage
 	case errors.Is(err, ocs.ErrConflict), errors.Is(err, ocs.ErrInterlock), errors.Is(err, ocs.ErrLeaseLost), errors.Is(err, runs.ErrBusy),
-		errors.Is(err, blackout.ErrInForce):
+		errors.Is(err, blackout.ErrInForce), errors.Is(err, shim.ErrRefused), errors.Is(err, shim.ErrStale):
 		return exitRefused
-	case errors.Is(err, ocs.ErrVerify), errors.Is(err, mzi.ErrVerification), errors.Is(err, watch.ErrIncomplete), errors.Is(err, errLimit):
+	case errors.Is(err, ocs.ErrVerify), errors.Is(err, mzi.ErrVerification), errors.Is(err, watch.ErrIncomplete), errors.Is(err, errLimit),
+		errors.Is(err, errUnsafe), errors.Is(err, fit.ErrDrifted), errors.Is(err, errLoss),
+		errors.Is(err, collective.ErrStalled):
 		return exitVerify
-	case errors.As(err, &op), errors.Is(err, ocs.ErrDenied):
+	case errors.As(err, &op), errors.Is(err, ocs.ErrDenied), errors.Is(err, shim.ErrRailDead), errors.Is(err, shim.ErrLost),
+		errors.Is(err, plane.ErrClosed), errors.Is(err, errWire):
 		return exitDevice
 	}
 	return exitFailed

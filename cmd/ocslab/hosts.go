@@ -104,7 +104,7 @@ func (a *app) serveHosts(h *hostFlags, running []*lab.Emulated) (_ *fabric.Fabri
 		}
 	}
 	path := filepath.Join(dir, "lab.yaml")
-	if err := os.WriteFile(path, file.YAML(), 0o600); err != nil {
+	if err := os.WriteFile(path, file.Anchored().YAML(), 0o600); err != nil {
 		return nil, err
 	}
 	if a.set.JSON {

@@ -57,6 +57,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err != nil {
 		a.fail(err, code)
 	}
+	if code == exitDone && a.mute {
+		return exitFailed
+	}
 	return code
 }
 

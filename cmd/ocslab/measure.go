@@ -150,17 +150,8 @@ of the lab file; profiles are ` + strings.Join(firmwarenotes.Names(), ", ") + `.
 			if err != nil {
 				return err
 			}
-			with, err := a.labOptions()
-			if err != nil {
+			if done, err := a.mayMove(l); done || err != nil {
 				return err
-			}
-			if err := a.noPanic(l.File, with); err != nil {
-				return fmt.Errorf("nothing is measured: %w", err)
-			}
-			if a.set.Emulated {
-				if done, err := enter(); done {
-					return err
-				}
 			}
 			return a.measure(cmd.Context(), l, &flags, configurations, opt, policy, accuracy, perNIC)
 		},
@@ -173,6 +164,24 @@ of the lab file; profiles are ` + strings.Join(firmwarenotes.Names(), ", ") + `.
 	flags.add(f, 30, "")
 	f.String("mode", "safe", "what may happen to circuits of neither configuration that are in the way: `safe|update`; safe refuses, update moves them")
 	return c
+}
+
+// mayMove refuses to measure as long as a panic is in force in a lab, and goes to where emulated hosts can be. When it
+// reports done, another process has done everything.
+func (a *app) mayMove(l *lab.Lab) (done bool, err error) {
+	with, err := a.labOptions()
+	if err != nil {
+		return false, err
+	}
+	if err := a.noPanic(l.File, with); err != nil {
+		return false, fmt.Errorf("nothing is measured: %w", err)
+	}
+	if a.set.Emulated {
+		if done, err := enter(); done {
+			return true, err
+		}
+	}
+	return false, nil
 }
 
 // measurement is what measuring came to.
@@ -205,6 +214,11 @@ func (a *app) measure(ctx context.Context, l *lab.Lab, flags *measureFlags, conf
 		return err
 	}
 	a.introduce(t, flags, configurations)
+	calibrated, err := a.bearing(ctx, t, flags)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
 	m, err := a.toggle(ctx, t, flags, accuracy)
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
@@ -212,7 +226,12 @@ func (a *app) measure(ctx context.Context, l *lab.Lab, flags *measureFlags, conf
 	if m.moves == 0 {
 		return err
 	}
-	return errors.Join(err, a.printMeasurement(t, m, flags.seed, accuracy, perNIC))
+	err = errors.Join(err, a.printMeasurement(t, m, flags.seed, accuracy, perNIC))
+	if len(calibrated) > 0 {
+		a.printf("\n")
+		a.printFound(calibrated, began)
+	}
+	return err
 }
 
 // setupLine says how something was measured.

@@ -19,7 +19,7 @@ func (a *app) runsResumeCommand() *cobra.Command {
 		Long: `Go on with a run where it ended: what was set up is set up anew, finished points are
 not measured again, and at the end the light is put back as the first session found it.
 Order and all that is random are those of the plan. The lab is as it was stored with the
-run.`,
+run. What "topology ... --apply" has begun is begun again by that, and is refused here.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -58,6 +58,11 @@ func (a *app) resume(ctx context.Context, text string, only bool, to reportFlags
 		nothing = "has left the light as it should"
 	case !only && execution.Left(before) != nil:
 		nothing = "is done: there is nothing to go on with"
+	}
+	if !only && nothing == "" {
+		if err := execution.Resumable(before); err != nil {
+			return usageError{err}
+		}
 	}
 	if nothing != "" {
 		a.printf("%s %s\n", id, nothing)

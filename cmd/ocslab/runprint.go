@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,6 +44,7 @@ func (a *app) printHead(r *runs.Run) {
 			Points  int        `json:"points"`
 			Planned int        `json:"planned"`
 		}{"run", r.Meta, r.Dir, r.State, len(r.Done), planned(r)})
+		a.printFound(calibrationsOf(r), r.Meta.Created)
 		return
 	}
 	where := r.Meta.Lab
@@ -64,10 +66,24 @@ func (a *app) printHead(r *runs.Run) {
 		}
 	}
 	a.printf("%s", told)
+	a.printFound(calibrationsOf(r), r.Meta.Created)
 	for _, e := range r.Events {
 		a.printf("%s  %s: %s\n", e.Wall.Local().Format(time.DateTime), e.Kind, e.Text)
 	}
 	a.printf("\n")
+}
+
+// calibrationsOf are those that the set-ups of a run have found, each once.
+func calibrationsOf(r *runs.Run) []runs.Calibration {
+	var list []runs.Calibration
+	for _, s := range r.Setups {
+		for _, c := range s.Calibrations {
+			if !slices.ContainsFunc(list, func(x runs.Calibration) bool { return x.String() == c.String() }) {
+				list = append(list, c)
+			}
+		}
+	}
+	return list
 }
 
 // planned is how many points of a run are to be done.

@@ -167,7 +167,7 @@ func (a *app) runsShowCommand() *cobra.Command {
 			_ = a.printEnd(r, x) // a limit that was not kept can be shown, too
 			switch r.State {
 			case runs.Stopped, runs.Failed, runs.Interrupted:
-				a.printf("ocslab runs resume %s goes on with it\n", r.Meta.ID)
+				a.printf("%s\n", r.Plan.GoOn(r.Meta.ID, r.Summary != nil && r.Summary.Restored))
 			}
 			return nil
 		},

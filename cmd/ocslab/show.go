@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ocslab/ocslab/lab"
+	"github.com/ocslab/ocslab/lab/lease"
 	"github.com/ocslab/ocslab/ocs"
 )
 
@@ -113,6 +115,25 @@ type switchLine struct {
 	Circuits int    `json:"cross_connects"`
 }
 
+// leaseLine says which ports only one program may move while it runs.
+type leaseLine struct {
+	Kind   string    `json:"kind"` // "lease"
+	Switch string    `json:"switch"`
+	Ports  string    `json:"ports"` // "1-16,33-48"
+	Holder string    `json:"holder"`
+	PID    int       `json:"pid"`
+	Since  time.Time `json:"since"`
+}
+
+// leases are those in force on a device.
+func (a *app) leases(device string) ([]lease.Lease, error) {
+	dir, err := a.stateDir()
+	if err != nil {
+		return nil, err
+	}
+	return lease.InForce(dir, device)
+}
+
 type circuitLine struct {
 	Kind     string   `json:"kind"` // "cross-connect"
 	Switch   string   `json:"switch"`
@@ -143,6 +164,10 @@ func (a *app) show(ctx context.Context, name string, all, log bool) error {
 	if err != nil {
 		return err
 	}
+	leases, err := a.leases(sw.Device)
+	if err != nil {
+		return err
+	}
 	nics := a.nicNames(sw.Name)
 	power := func(p ocs.Port) *ocs.DBm {
 		if x, ok := v.power[p]; ok {
@@ -152,6 +177,9 @@ func (a *app) show(ctx context.Context, name string, all, log bool) error {
 	}
 	if a.set.JSON {
 		a.json(switchLine{"switch", sw.Name, v.id.Vendor, v.id.Model, v.id.Serial, v.id.Firmware, v.id.Geometry.String(), v.m.Len()})
+		for _, l := range leases {
+			a.json(leaseLine{"lease", sw.Name, ocs.FormatPorts(l.Ports), l.Holder, l.PID, l.Since.UTC()})
+		}
 		for c := range v.m.All() {
 			a.json(circuitLine{"cross-connect", sw.Name, c.Ingress, c.Egress, power(c.Ingress), power(c.Egress)})
 		}
@@ -182,6 +210,9 @@ func (a *app) show(ctx context.Context, name string, all, log bool) error {
 		a.printf("  %d cross-connects; free: %s\n", v.m.Len(), v.free())
 	} else {
 		a.printf("  %d cross-connects\n", v.m.Len())
+	}
+	for _, l := range leases {
+		a.printf("  leased: ports %s, by %s since %s (process %d)\n", ocs.FormatPorts(l.Ports), l.Holder, l.Since.Local().Format("15:04:05"), l.PID)
 	}
 	t := table{align: ">...."}
 	for _, p := range g.Ports() {

@@ -3,6 +3,7 @@ package main
 import (
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -31,6 +32,13 @@ func (a *app) versionCommand() *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// programName is this program in words, as records of what it has made name it: "ocslab v0.9.0
+// 4f2a6c0b1d3e".
+func programName() string {
+	v, revision := version()
+	return strings.TrimSpace("ocslab " + v + " " + revision)
 }
 
 // version returns the module version and the revision it was built from, as
