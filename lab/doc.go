@@ -35,11 +35,27 @@
 // Models and firmware notes of the user's, which are paths of files, are beside the lab
 // file unless they are absolute, as are secrets and trees.
 //
+// # Cables
+//
+// Boards of transceivers are joined by cables, from a fibre of one (1 or 2, of all of its
+// modules) to a fibre of another, module by module and lane by lane, both ways:
+//
+//	switches:
+//	  - {name: n1-r, emulate: {model: ocstrx-8x112g-x8}}
+//	  - {name: n2-l, emulate: {model: ocstrx-8x112g-x8}}
+//	cables:
+//	  - {a: n1-r/1, b: n2-l/1, loss_db: 1.5}
+//
+// In an emulated lab what one board sends into a cable the other one hears, at the time at
+// which it is sent, as long as both are there: see [Cabling]. A fibre has one cable, and both
+// boards have as many modules. loss_db is that of each fibre of the cable, 0 unless it is said.
+//
 // # Planted faults
 //
 // An emulated lab need not be as its file says. What emulate says of a NIC is where its
 // fibres really are and what they lose ([NICEmulate]), what it says of a switch is what
-// is bad inside ([Emulate]). Only the emulation reads it: tx and rx stay what the lab file
+// is bad inside ([Emulate]), what it says of a cable is where its ends really are, and whether
+// it passes light ([CableEmulate]). Only the emulation reads it: tx and rx stay what the lab file
 // claims, to [File.Sender], [File.Link] and everybody else.
 //
 // Files are read strictly: an unknown key, a wrong type, a port that two NICs

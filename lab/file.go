@@ -31,6 +31,7 @@ type File struct {
 	Name           string                   `yaml:"name"`
 	Switches       []Switch                 `yaml:"switches,required"`
 	Hosts          []Host                   `yaml:"hosts"`
+	Cables         []Cable                  `yaml:"cables"`  // between boards of transceivers
 	Protect        []PortRef                `yaml:"protect"` // nobody may move these
 	Configurations map[string]Configuration `yaml:"configurations"`
 }
@@ -136,9 +137,10 @@ func Parse(name string, data []byte) (*File, error) {
 
 // checker finds problems of meaning.
 type checker struct {
-	f    *File
-	at   *strictyaml.Positions
-	errs Errors
+	f      *File
+	at     *strictyaml.Positions
+	errs   Errors
+	boards map[string]int // modules by model, see modules
 }
 
 // value reports a problem of the value at path.
@@ -183,6 +185,7 @@ func (c *checker) file() {
 		}
 	}
 	c.plants()
+	c.cables()
 	for i, p := range c.f.Protect {
 		c.port(strictyaml.Index("protect", i), p)
 	}

@@ -50,6 +50,8 @@ type Lab struct {
 	File *File
 	opt  Options
 
+	cabling *Cabling // of emulated boards
+
 	mu       sync.Mutex // guards what follows
 	switches map[string]*place
 }
@@ -101,7 +103,7 @@ func (o *Opened) Close() error {
 
 // New returns a lab with nothing opened yet.
 func New(f *File, opt Options) *Lab {
-	return &Lab{File: f, opt: opt, switches: map[string]*place{}}
+	return &Lab{File: f, opt: opt, cabling: f.Cabling(), switches: map[string]*place{}}
 }
 
 // Emulated reports whether the switches of the lab are emulated.
@@ -240,6 +242,7 @@ func (l *Lab) emulate(ctx context.Context, o *Opened) error {
 			o.memory = m
 		}
 	}
+	e.Cabling = l.cabling
 	if o.Emulated, err = e.Start(); err == nil && o.memory != nil {
 		o.memory.offer(o.Emulated.URL())
 	}

@@ -52,6 +52,7 @@ type Emulation struct {
 	// Transceivers, if not nil, makes it a board of transceivers; Personality,
 	// Light, Memory, TLS and Faults are then not used.
 	Transceivers *Transceivers
+	Cabling      *Cabling // joins it to the others that have the same one; nil joins nothing
 	Seed         uint64
 	Light        map[ocs.Port]ocs.DBm // from outside; nil lights every ingress port
 	Memory       emulator.Memory      // nil forgets
@@ -95,6 +96,7 @@ type Emulated struct {
 	// HostKey is the fingerprint of its SSH key. It follows from name and seed.
 	HostKey string
 
+	cabling *Cabling
 	first   Endpoint
 	stop    context.CancelFunc
 	servers sync.WaitGroup
@@ -323,6 +325,7 @@ func (e *Emulated) Wait(ctx context.Context) error {
 
 // Close ends every session and returns when they have ended.
 func (e *Emulated) Close() error {
+	e.cabling.unplug(e.Name())
 	e.stop()
 	e.servers.Wait()
 	e.mu.Lock()

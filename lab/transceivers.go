@@ -95,7 +95,10 @@ func (e Emulation) startBoard() (*Emulated, error) {
 	if e.Listen == nil {
 		e.Listen = map[Endpoint]string{e.First: ""}
 	}
-	r := &Emulated{Board: b}
+	if err := e.Cabling.plug(e.Name, b); err != nil {
+		return nil, fmt.Errorf("emulated switch %s: %w", e.Name, err)
+	}
+	r := &Emulated{Board: b, cabling: e.Cabling}
 	if err := r.serve(e, func(at Endpoint, address string) (func(context.Context) error, string, error) {
 		return listenBoard(b, at, address)
 	}); err != nil {

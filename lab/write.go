@@ -89,6 +89,12 @@ func (f *File) YAML() []byte {
 			line("      - {name: %q, tx: %q, rx: %q%s}", n.Name, n.Tx.String(), n.Rx.String(), more)
 		}
 	}
+	if len(f.Cables) > 0 {
+		line("cables:")
+	}
+	for _, c := range f.Cables {
+		line("  - %s", c.yaml())
+	}
 	if len(f.Protect) > 0 {
 		var ports []string
 		for _, p := range f.Protect {

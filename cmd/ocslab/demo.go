@@ -48,7 +48,7 @@ With --tui the same testbed is shown in the terminal UI, for you to toggle.`,
 		},
 	}
 	flags.add(c.Flags(), 20, lab.DefaultFirmware)
-	c.AddCommand(a.pcclDemoCommand(), a.railxDemoCommand(), a.meshDemoCommand(), a.fibresDemoCommand())
+	c.AddCommand(a.pcclDemoCommand(), a.railxDemoCommand(), a.meshDemoCommand(), a.fibresDemoCommand(), a.infiniteDemoCommand(), a.crossDemoCommand())
 	c.Flags().BoolVar(&inTUI, "tui", false, "show the testbed in the terminal UI instead")
 	return c
 }

@@ -45,7 +45,8 @@ Faults of transceivers are, in all modules or with MODULE/ before them in one:
   heater-open:ELEMENT, heater-short:ELEMENT, weak-heater:ELEMENT, of 1-36, with .a or .b of one arm
   stuck-pd:ARRAY:LANE, swapped-taps:ARRAY:LANE:[ARRAY:]LANE
   laser-low, laser-step, hot
-and of their line noise:P and drop:P, the probability that a byte is changed or lost. The elements are S1 of the
+of their line noise:P and drop:P, the probability that a byte is changed or lost, and power-off or
+power-off:TIME, no power at all from the beginning or from that time on. The elements are S1 of the
 lanes (1-8), S2 (9-16) and the loop network, column by column (17-36); the arrays of photodiodes out1, out2,
 loop, rx1, rx2, rx-loop and launched.
 
@@ -159,6 +160,7 @@ func (a *app) emulations(cmd *cobra.Command, model, name string, seed uint64, at
 		return nil, err
 	}
 	var list []lab.Emulation
+	cabling := f.Cabling()
 	for _, s := range f.Switches {
 		if s.Emulate == nil {
 			continue
@@ -170,6 +172,7 @@ func (a *app) emulations(cmd *cobra.Command, model, name string, seed uint64, at
 		if cmd.Flags().Changed("seed") {
 			e.Seed = seed
 		}
+		e.Cabling = cabling
 		if err := at.set(&e); err != nil {
 			return nil, err
 		}

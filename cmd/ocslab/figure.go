@@ -20,6 +20,7 @@ func (a *app) figureCommand() *cobra.Command {
 	var sequence []string
 	var names []string
 	var compress float64
+	var trace string
 	var list table
 	for _, f := range figures.All() {
 		names = append(names, f.Name)
@@ -58,7 +59,10 @@ labs, and are written as html, svg or csv.`,
 				if compress != 0 && !f.Plays {
 					return usagef("figure %s plays no training job: it takes no --compress", f.Name)
 				}
-				return a.study(cmd.Context(), f, report.FigureOptions{Repeats: flags.repeats, Compress: compress}, to)
+				if trace != "" && !f.Replays {
+					return usagef("figure %s replays no faults: it takes no --trace", f.Name)
+				}
+				return a.study(cmd.Context(), f, report.FigureOptions{Repeats: flags.repeats, Compress: compress, Trace: trace}, to)
 			}
 			p, err := figures.Find(args[0])
 			if err != nil {
@@ -85,6 +89,7 @@ labs, and are written as html, svg or csv.`,
 	to.add(c.Flags())
 	c.Flags().StringVar(&to.out, "out", "", "`FILE` to write; - is stdout (default NAME.html, or the end of the format)")
 	c.Flags().Float64Var(&compress, "compress", 0, "of figures of the control plane: make computation so many times shorter (default the figure's own)")
+	c.Flags().StringVar(&trace, "trace", "", "of figures that replay faults: a `FILE` of them (see ocslab topology infinitehbd faults; default one that is drawn)")
 	c.Flags().StringSliceVar(&sequence, "sequence", nil, "`CONF,CONF`: the configurations of the lab to go through, in place of dp,pp")
 	return c
 }

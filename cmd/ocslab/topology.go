@@ -20,7 +20,7 @@ func (a *app) topologyCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(a.topologyOpusCommand(), a.topologyPCCLCommand(), a.topologyRailXCommand())
+	c.AddCommand(a.topologyOpusCommand(), a.topologyPCCLCommand(), a.topologyRailXCommand(), a.topologyInfiniteHBDCommand(), a.topologyCrossWiringCommand())
 	return c
 }
 

@@ -247,7 +247,7 @@ func (a *app) topologyRailX(cmd *cobra.Command, f *railxFlags) error {
 		if err != nil {
 			return usageError{err}
 		}
-		return a.writeLab(f.writeLab, text)
+		return a.writeLab(f.writeLab, text, "railx ... --apply")
 	}
 	if f.apply {
 		return a.applyRailX(cmd.Context(), &w, grid.Options{Order: order, Drain: f.drain}, f.leave)
@@ -255,7 +255,8 @@ func (a *app) topologyRailX(cmd *cobra.Command, f *railxFlags) error {
 	return a.printRailX(f, &w)
 }
 
-func (a *app) writeLab(path string, text []byte) error {
+// writeLab writes a lab file for a planner; try is what to give to "ocslab topology" next.
+func (a *app) writeLab(path string, text []byte, try string) error {
 	if path == "-" {
 		_, err := a.out.Write(text)
 		return err
@@ -263,7 +264,7 @@ func (a *app) writeLab(path string, text []byte) error {
 	if err := writeOut(path, text, false); err != nil {
 		return err
 	}
-	a.printf("written to %s; try: ocslab --lab %s --emulated topology railx ... --apply\n", path, path)
+	a.printf("written to %s; try: ocslab --lab %s --emulated topology %s\n", path, path, try)
 	return nil
 }
 

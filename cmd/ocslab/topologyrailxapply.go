@@ -46,42 +46,53 @@ func (a *app) applyRailX(ctx context.Context, w *railxWish, opt grid.Options, le
 	return err
 }
 
-// gridCables finds the ports of a grid in a lab. Switches are asked all at once how large they are.
+// gridCables finds the ports of a grid in a lab.
 func (a *app) gridCables(ctx context.Context, f *lab.File, opt lab.Options, g railx.Grid) (_ railx.Cables, err error) {
 	l := lab.New(f, opt)
 	defer func() { err = errors.Join(err, l.Close()) }()
-	type answer struct {
-		geometry ocs.Geometry
-		err      error
-	}
-	answers := map[string]func() answer{}
-	for _, s := range f.Switches {
-		answers[s.Name] = sync.OnceValue(func() answer {
-			sw, err := l.Switch(ctx, s.Name)
-			if err != nil {
-				return answer{err: err}
-			}
-			id, err := sw.Identify(ctx)
-			return answer{id.Geometry, err}
-		})
-	}
-	var all sync.WaitGroup
-	asked := false
-	cables, err := grid.Cables(ctx, f, g, func(_ context.Context, name string) (ocs.Geometry, error) {
-		if !asked { // the lab has them by names: ask all while the first is waited for
-			asked = true
-			for _, ask := range answers {
-				all.Go(func() { ask() })
-			}
-		}
-		x := answers[name]()
-		return x.geometry, x.err
-	})
-	all.Wait()
+	size, wait := sizes(l, f)
+	defer wait()
+	cables, err := grid.Cables(ctx, f, g, size)
 	if errors.Is(err, railx.ErrCables) {
 		err = usageError{err}
 	}
 	return cables, err
+}
+
+// sizes asks the switches of a lab how large they are: all at once, when the first is asked for. Wait returns when all have
+// answered.
+func sizes(l *lab.Lab, f *lab.File) (size func(context.Context, string) (ocs.Geometry, error), wait func()) {
+	type answer struct {
+		geometry ocs.Geometry
+		err      error
+	}
+	var all sync.WaitGroup
+	var first sync.Once
+	answers := map[string]func() answer{}
+	size = func(ctx context.Context, name string) (ocs.Geometry, error) {
+		first.Do(func() {
+			for _, s := range f.Switches {
+				answers[s.Name] = sync.OnceValue(func() answer {
+					sw, err := l.Switch(ctx, s.Name)
+					if err != nil {
+						return answer{err: err}
+					}
+					id, err := sw.Identify(ctx)
+					return answer{id.Geometry, err}
+				})
+			}
+			for _, ask := range answers {
+				all.Go(func() { ask() })
+			}
+		})
+		ask, there := answers[name]
+		if !there {
+			return ocs.Geometry{}, fmt.Errorf("the lab has no switch %s: %w", name, lab.ErrUnknown)
+		}
+		x := ask()
+		return x.geometry, x.err
+	}
+	return size, all.Wait
 }
 
 // railxMove is a step of a grid that was moved.

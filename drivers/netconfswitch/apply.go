@@ -92,6 +92,9 @@ func (sw *Switch) sendChange(ctx context.Context, remove, add ocs.Map) (ocs.Rece
 	if err != nil {
 		return ocs.Receipt{}, err
 	}
+	if err := ocs.Ready(ctx); err != nil {
+		return ocs.Receipt{}, sw.fail(op, "", "", err)
+	}
 	// What the device calls things stays the same when do opens a new session.
 	a, err := sw.do(ctx, s.dev.edit(op, opticalNS, "cross-connects", pairs(&s.dev, s.framing, remove, add)))
 	return a.receipt, err

@@ -1,6 +1,7 @@
 package netconfswitch_test
 
 import (
+	"context"
 	"errors"
 	"reflect"
 	"strings"
@@ -23,6 +24,25 @@ func pairEdit(list, gone string, parts ...string) string {
 		}
 	}
 	return edits("cross-connects", b.String())
+}
+
+// TestApplyReady: a change that others have to be ready for is not sent when they are not, and
+// the session goes on.
+func TestApplyReady(t *testing.T) {
+	run(t, one(func(l *line) {
+		l.hello(modern...)
+		l.expect(pairEdit("pair", "remove", "1>33"))
+		l.raw(l.reply(ok))
+	}), func(t *testing.T, sw *netconfswitch.Switch) {
+		c := ocs.Change{Add: drivertest.Map(t, "1>33")}
+		for _, answer := range []error{drivertest.ErrEnough, nil} {
+			asked := 0
+			r, err := sw.Apply(ocs.WithReady(ctx, func(context.Context) error { asked++; return answer }), c)
+			if !errors.Is(err, answer) || asked != 1 || (r.Requests == 0) != (answer != nil) {
+				t.Errorf("%v: asked %d times, %+v, %v", answer, asked, r, err)
+			}
+		}
+	})
 }
 
 // TestApplyBytes is what a change looks like on the wire.

@@ -56,6 +56,9 @@ var errCrossed = fmt.Errorf("%w: another host keeps changing the same modules; r
 // armed it, or has changed it since it was read.
 func crossed(err error) bool {
 	var e *ModuleError
+	if errors.Is(err, ocs.ErrPartner) {
+		return false // it is another switch that says so
+	}
 	return errors.Is(err, errCrossed) || errors.As(err, &e) && e.tried && e.refused && lit(e.State) &&
 		(e.Fault == ocst.FaultBusy || e.Fault == ocst.FaultNotAllowed)
 }
@@ -139,7 +142,7 @@ func (sw *Switch) carry(ctx context.Context, jobs []*job, total *ocs.Receipt) er
 	switch {
 	case len(jobs) == 0:
 		return nil
-	case len(jobs) > 1 || jobs[0].moves.paths() > 1:
+	case len(jobs) > 1 || jobs[0].moves.paths() > 1 || ocs.Waits(ctx):
 		return sw.bundle(ctx, jobs, total)
 	}
 	return sw.single(ctx, jobs[0], total)

@@ -3,15 +3,23 @@ package ocstrx
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
+	"github.com/ocslab/ocslab/drivers/internal/link"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/wire/cmis/ocst"
 )
 
-// bundle arms the modules of jobs, makes sure that all are, and triggers them. When that
-// cannot be, those that are armed are disarmed, and nothing switches.
+// bundle arms the modules of jobs, makes sure that all are, waits for other switches if it is
+// to, and triggers them. When that cannot be, those that are armed are disarmed, and nothing
+// switches.
 func (sw *Switch) bundle(ctx context.Context, jobs []*job, total *ocs.Receipt) error {
+	begun := time.Now()
 	err := sw.arm(ctx, jobs, total)
+	if err == nil {
+		err = sw.ready(ctx, begun)
+	}
 	if err == nil {
 		err = sw.trigger(ctx, jobs, total)
 	}
@@ -32,19 +40,51 @@ func (sw *Switch) bundle(ctx context.Context, jobs []*job, total *ocs.Receipt) e
 	return err
 }
 
+// readyTime is how long after the first module was told to arm others may keep the trigger
+// waiting: a quarter of [ocst.ArmTimeout] is left for it to come.
+const readyTime = ocst.ArmTimeout * 3 / 4
+
+// ready waits for other switches, of a change that is to take effect together with theirs.
+func (sw *Switch) ready(ctx context.Context, begun time.Time) error {
+	if !ocs.Waits(ctx) {
+		return nil
+	}
+	late := fmt.Errorf("the other switches were not ready within %v, and modules do not stay armed for much longer: %w",
+		readyTime, context.DeadlineExceeded)
+	ctx, end := context.WithDeadlineCause(ctx, begun.Add(readyTime), late)
+	defer end()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(sw.life, func() { cancel(link.ErrClosed) })()
+	err := ocs.Ready(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case sw.life.Err() != nil:
+		err = link.ErrClosed
+	}
+	// What another device was sent, and said, is in there, and is not ours.
+	return &ocs.OpError{Op: opApply, Device: sw.cfg.Device, Err: err}
+}
+
 // trigger switches modules that are armed. Where they are told one after another there is
 // no way back from the first on: all are told, also when nobody waits any more or one of
-// them does not answer, which is then in its job.
+// them does not answer, which is then in its job. Nor is there where other switches change
+// together with this one, and were told that it is ready.
 func (sw *Switch) trigger(ctx context.Context, jobs []*job, total *ocs.Receipt) error {
 	b := sw.triggers(jobs)
-	if len(b) == 1 {
+	together := ocs.Waits(ctx)
+	if len(b) == 1 && !together {
 		return sw.tell(ctx, b, total)
 	}
-	if err := sw.life.Gone(ctx); err != nil {
+	if err := sw.life.Gone(ctx); err != nil && !together {
 		return sw.fail(opApply, err)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), retractTime)
 	defer cancel()
+	if len(b) == 1 {
+		return sw.tell(ctx, b, total)
+	}
 	var first error
 	failed := 0
 	for rest := jobs; len(rest) > 0; {

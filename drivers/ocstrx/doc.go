@@ -55,6 +55,10 @@
 // the bus. A module that cannot be armed has all others disarmed, and nothing switches. A
 // context that ends before the first trigger does the same; after that all are triggered.
 //
+// With [ocs.WithReady] a single module is armed, too, and the trigger waits until all are ready,
+// for three quarters of [ocst.ArmTimeout] at most. So both ends of a cable switch together, see
+// [ocs.Rendezvous]. Who has said that it is ready is triggered, even when its context ends.
+//
 // Then the modules are read until each has ended. Success is that its count of switches
 // has risen, its result is good, and its lanes are where they belong. A module that fails
 // goes dark by itself; the others have switched. The error names it, its fault and the

@@ -24,6 +24,12 @@ func (sw *Switch) Apply(ctx context.Context, c ocs.Change) (ocs.Receipt, error) 
 	}
 	defer sw.turn.Pass()
 	send := func(command string, ccs []ocs.CrossConnect) error {
+		if len(ccs) == 0 {
+			return nil
+		}
+		if err := ocs.Ready(ctx); err != nil {
+			return sw.fail(op, "", "", err)
+		}
 		size := len(ccs)
 		if sw.cfg.MaxPairs > 0 {
 			size = sw.cfg.MaxPairs

@@ -111,7 +111,11 @@ func (d *device) reply(l *line, head, rest string) {
 	}
 }
 
+// healthy is what a healthy device says. Lines of a session that was given up may
+// still be carried out while those of the next one come.
 func (d *device) healthy(head, rest string) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	switch head {
 	case "*OPC?":
 		return "1"
@@ -176,6 +180,8 @@ var always = drivertest.Always[method]
 // queue makes the device refuse.
 func queue(errs ...string) func(*line, *device) bool {
 	return func(_ *line, d *device) bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
 		d.errs = append(d.errs, errs...)
 		return true
 	}
@@ -206,10 +212,7 @@ var faults = []fault{
 	}, reply: "-222"},
 	{name: "in use", strike: queue(`-221, "Settings conflict"`), want: always(ocs.ErrConflict), reply: "-221"},
 	{name: "several errors", strike: queue(`-221, "Settings conflict"`, `-350, "Queue overflow"`), want: always(ocs.ErrDenied), reply: "-350"},
-	{name: "odd error", strike: func(l *line, d *device) bool {
-		d.errs = append(d.errs, `7,"a"x`)
-		return true
-	}, want: always(drivertest.ErrAny), reply: `7,"a"x`},
+	{name: "odd error", strike: queue(`7,"a"x`), want: always(drivertest.ErrAny), reply: `7,"a"x`},
 	{name: "hang until deadline", strike: mute, want: always(context.DeadlineExceeded), takes: 3 * time.Second,
 		during: giveUp(3*time.Second, context.DeadlineExceeded)},
 	{name: "hang until cancelled", strike: mute, want: always(drivertest.ErrEnough), takes: time.Second,

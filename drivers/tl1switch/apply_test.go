@@ -126,3 +126,6 @@ func TestApplyFails(t *testing.T) {
 
 // TestApplyProperty: after Apply of Diff(a, b) a device that held a holds b.
 func TestApplyProperty(t *testing.T) { onMatrix.Property(t) }
+
+// TestApplyReady: a change that others have to be ready for waits before the first command.
+func TestApplyReady(t *testing.T) { onMatrix.Ready(t) }

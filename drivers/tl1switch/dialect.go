@@ -86,6 +86,9 @@ func (w *work) send(ctx context.Context, r request) error {
 
 func (w *work) exchange(ctx context.Context, r request) (answer, error) {
 	r.op, r.again = opChange, true
+	if err := ocs.Ready(ctx); err != nil {
+		return answer{}, w.sw.fail(opChange, "", "", err)
+	}
 	a, err := w.sw.perform(ctx, r)
 	w.total = w.total.Then(a.receipt)
 	if err == nil {

@@ -23,6 +23,10 @@ type Board struct {
 	noise *noise     // nil: none
 	plate plate
 	holds bool // the plate is on
+
+	power    sync.Mutex // guards what follows; held while power comes and goes, before all others
+	off      bool
+	sessions map[*boardSession]struct{}
 }
 
 // boardFirmware is what the board says of itself.

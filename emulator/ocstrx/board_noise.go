@@ -54,6 +54,8 @@ func (b *Board) spoil(p []byte) []byte {
 //
 //	noise:P        a byte of the line has a bit flipped with probability P
 //	drop:P         a byte of the line is lost with probability P
+//	power-off      the board has no power, see [Board.SetPower]
+//	power-off:TIME it has none any more that long after, by the clock of the machine
 //	FAULT          in all modules
 //	SLOT/FAULT     in the module of that slot, counted from 1
 //
@@ -61,6 +63,8 @@ func (b *Board) spoil(p []byte) []byte {
 func ParseFault(s string) (func(*Board) error, error) {
 	kind, value, _ := strings.Cut(s, ":")
 	switch kind {
+	case "power-off":
+		return powerFault(s, value)
 	case "noise", "drop":
 		p, err := strconv.ParseFloat(value, 64)
 		if err != nil || !(p >= 0 && p <= 1) {

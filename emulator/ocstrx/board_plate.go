@@ -30,6 +30,7 @@ func (p *plate) celsius(at time.Duration) float64 {
 
 // follow gives the module a plate, from a time on.
 func (m *Module) follow(p plate) {
+	m.callSenders(p.at)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.advanceTo(p.at)

@@ -40,6 +40,10 @@ func newBoardSession(b *Board, conn io.ReadWriteCloser) *boardSession {
 // serve ends when the line breaks or ctx does.
 func (s *boardSession) serve(ctx context.Context) {
 	defer s.conn.Close()
+	if !s.b.enter(s) {
+		return
+	}
+	defer s.b.leave(s)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { s.conn.Close() })
@@ -99,7 +103,7 @@ func (s *boardSession) silence(ctx context.Context) {
 // serveFrames does all requests that are complete, and sends their replies at once.
 func (s *boardSession) serveFrames(ctx context.Context) {
 	s.out = s.out[:0]
-	for {
+	for s.b.Powered() {
 		f, ok := s.decoder.Next()
 		if !ok {
 			break
@@ -109,7 +113,7 @@ func (s *boardSession) serveFrames(ctx context.Context) {
 		}
 		s.out = append(s.out, s.answer(ctx, f)...)
 	}
-	if p := s.b.spoil(s.out); len(p) > 0 && !s.broken {
+	if p := s.b.spoil(s.out); len(p) > 0 && !s.broken && s.b.Powered() {
 		if _, err := s.conn.Write(p); err != nil {
 			s.broken = true
 		}
@@ -234,26 +238,11 @@ func (b *Board) doBoard(f trxlink.Frame, reply func(trxlink.Code, ...byte) []byt
 // trigger pulls the trigger lines of slots at one moment if all of their modules are armed;
 // if not, it returns the first that is not.
 func (b *Board) trigger(slots uint16) (notArmed int, ok bool) {
-	// All modules are held while they are looked at and triggered, in the order of their
-	// slots: nobody can disarm one in between.
-	var held []*Module
-	defer func() {
-		for _, m := range held {
-			m.mu.Unlock()
-		}
-	}()
+	// Nobody can disarm one in between.
+	held, release := b.hold(slots)
+	defer release()
 	for i, m := range b.modules {
-		if slots>>i&1 != 0 {
-			m.mu.Lock()
-			held = append(held, m)
-		}
-	}
-	now := b.clock.Now()
-	for i, m := range b.modules {
-		if slots>>i&1 == 0 {
-			continue
-		}
-		if m.advanceTo(now); m.armed == 0 {
+		if slots>>i&1 != 0 && m.armed == 0 {
 			return i, false
 		}
 	}
@@ -261,6 +250,28 @@ func (b *Board) trigger(slots uint16) (notArmed int, ok bool) {
 		m.trigger()
 	}
 	return 0, true
+}
+
+// hold takes the locks of the modules in slots, in the order of these, and has them catch up
+// with one moment.
+func (b *Board) hold(slots uint16) (held []*Module, release func()) {
+	for i, m := range b.modules {
+		if slots>>i&1 != 0 {
+			held = append(held, m)
+		}
+	}
+	for _, m := range held {
+		m.mu.Lock()
+	}
+	now := b.clock.Now()
+	for _, m := range held {
+		m.happen(now) // and hears when it is asked itself
+	}
+	return held, func() {
+		for _, m := range held {
+			m.mu.Unlock()
+		}
+	}
 }
 
 // boardCDB has a module do a command as a host at its bus would. An error is that it has

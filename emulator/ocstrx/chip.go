@@ -33,6 +33,7 @@ type chip struct {
 	launch [ocst.Lanes]float64 // mW, with the laser as it was made
 	lit    uint8
 	on     bool    // the laser
+	dead   bool    // no power at all
 	dimmed float64 // what faults leave of the laser
 	input  [2][ocst.Lanes]float64
 	facet  float64 // transmission
@@ -94,6 +95,13 @@ func (c *chip) laser(at time.Duration, on bool) {
 		c.on = on
 		c.repower(at)
 	}
+}
+
+// unpower takes the power from the module, or gives it back.
+func (c *chip) unpower(at time.Duration, dead bool) {
+	at = c.advance(at)
+	c.dead = dead
+	c.repower(at)
 }
 
 // setAmbient changes the temperature around the module.
@@ -174,7 +182,10 @@ func (c *chip) power(at time.Duration) float64 {
 }
 
 func (c *chip) idlePower() float64 {
-	if c.on {
+	switch {
+	case c.dead:
+		return 0
+	case c.on:
 		return c.params.Power
 	}
 	return c.params.Power - c.params.LaserPower

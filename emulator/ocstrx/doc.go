@@ -64,6 +64,23 @@
 // A switch that fails leaves no lane lit: the module goes to FAULT, with the fault and its
 // place in the registers, the result in the log, and the sequence number as it was.
 //
+// # Cables and power
+//
+// [Join] connects a fibre of one module to a fibre of another: what one sends the other hears,
+// lane by lane, at the time at which it is sent, less what both facets and the cable lose. While
+// taps settle there is light without data: it ends the loss of signal, and clock recovery
+// begins with the data, or with what the receiver listens to if that comes later. LOCKING is the
+// time in which a receiver of the last switch has light and has not locked; so a module whose
+// far end is dark is READY, and LOCKING when light comes. Light that goes away and comes back
+// between two looks is in the latched flags of lanes.
+//
+// Each module keeps what it has sent for the other end to hear, so neither has to wait for the
+// other, and what happens is the same whoever is asked when. The power that a receiver reads is
+// that of the moment; where heat drifts slowly, or photodiodes are wired wrongly, what depends
+// on a threshold is noticed when somebody asks, as in a module alone.
+//
+// [Board.SetPower] takes the power from a board and gives it back.
+//
 // # What is decided here because nobody has published it
 //
 //   - Elements are set anew for the temperature when it has moved by 0.5 K, as a controller

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ocslab/ocslab/ocs"
@@ -62,13 +63,14 @@ type Module struct {
 	clock Clock
 	wall  func() time.Time
 	p     Params
+	feeds [2]atomic.Pointer[ray] // what the cables bring, by fibre; changed while joining is held
 
 	mu sync.Mutex // guards all that follows
 
 	chip  *chip
 	store *cmis.Store
 	rng   *rand.Rand    // how long receivers take to lock
-	now   time.Duration // up to which everything has happened
+	now   time.Duration // up to which everything has happened, see hearing
 
 	// What a module keeps without power.
 	serial   string
@@ -96,13 +98,17 @@ type Module struct {
 	tracked  float64
 
 	// Its lanes.
-	path      [ocst.Lanes]ocst.Path
-	loop      ocst.Permutation
-	lit       uint8 // lanes that the modulators pass, before what the host has disabled
-	laser     bool
-	receives  [ocst.Lanes]source        // what each receiver listens to and gets light from
-	lockAt    [ocst.Lanes]time.Duration // when it has locked, or will have
-	lockUntil time.Duration             // when those of the last switch have; noEvent: they have
+	path  [ocst.Lanes]ocst.Path
+	loop  ocst.Permutation
+	lit   uint8 // lanes that the modulators pass, before what the host has disabled
+	laser bool
+	out   [2]*ray // cables at the fibres, nil where there is none
+
+	// What its receivers are told, and what they do.
+	round   uint32 // counts what begins or ends a switch
+	relit   uint8  // lanes that the last switch has lit, if nothing came after it
+	looped  uint8  // receivers that had light from the loop network at the last look
+	hearing hearing
 
 	// What it was told to do.
 	armed      uint8 // lanes
@@ -111,6 +117,9 @@ type Module struct {
 	armedUntil time.Duration
 	run        *run // the switch under way, nil if none
 	runMemory  run  // what it points to
+
+	dead      bool // it has no power
+	brokenOff bool // which it lost in the middle of a switch
 
 	result   ocst.Fault
 	sequence uint32
@@ -137,6 +146,7 @@ func NewModule(p Params, opt Options) *Module {
 		rng:   rand.New(rand.NewPCG(opt.Seed, lockStream)),
 	}
 	m.now = m.clock.Now()
+	m.hearing.until = m.now
 	m.chip.setAmbient(m.now, *opt.Ambient)
 	m.makeTable(opt.Table)
 	m.writeIdentity()
@@ -166,63 +176,67 @@ func (m *Module) makeTable(state TableState) {
 
 // Read implements [cmis.Memory]: it looks at the module at this moment. It returns an error
 // for addresses that do not pass their Check, and matches [cmis.ErrNoPage] for pages that
-// the module does not have.
+// the module does not have; without power it is [ErrNoPower].
 func (m *Module) Read(_ context.Context, a cmis.Address, buf []byte) error {
-	m.mu.Lock()
+	m.lockNow()
 	defer m.mu.Unlock()
-	m.advance()
+	if m.dead {
+		return ErrNoPower
+	}
 	return m.read(a, buf)
 }
 
 // Write implements [cmis.Memory]. What it does begins when it is called. Errors are those of
 // Read; a command that is refused is none, it says so in its result.
 func (m *Module) Write(_ context.Context, a cmis.Address, data []byte) error {
-	m.mu.Lock()
+	m.lockNow()
 	defer m.mu.Unlock()
-	m.advance()
+	if m.dead {
+		return ErrNoPower
+	}
 	return m.write(a, data)
 }
 
 // Armed reports whether the module would switch at a trigger.
 func (m *Module) Armed() bool {
-	m.mu.Lock()
+	m.lockNow()
 	defer m.mu.Unlock()
-	m.advance()
 	return m.armed != 0
 }
 
 // Trigger pulls the trigger line: an armed module switches, another one notes
 // [ocst.FaultNotArmed].
 func (m *Module) Trigger() {
-	m.mu.Lock()
+	m.lockNow()
 	defer m.mu.Unlock()
-	m.advance()
-	m.trigger()
+	if !m.dead {
+		m.trigger()
+	}
 }
 
 // BrownOut lets the supply break down and come back: the module starts anew. A switch under
 // way is in the log with [ocst.FaultBrownOut].
 func (m *Module) BrownOut() {
-	m.mu.Lock()
+	m.lockNow()
 	defer m.mu.Unlock()
-	m.advance()
-	m.brownOut()
+	if !m.dead {
+		m.brownOut()
+	}
 }
 
 // Inject breaks something in the module.
 func (m *Module) Inject(f DeviceFault) {
-	m.mu.Lock()
+	m.lockNow()
 	defer m.mu.Unlock()
-	m.advance()
 	m.chip.fault(m.now, f)
 	m.trackSoon()
+	m.send(false)
 }
 
 // SetAmbient changes the temperature around the module at once; its case follows.
 func (m *Module) SetAmbient(celsius float64) {
-	m.mu.Lock()
+	m.lockNow()
 	defer m.mu.Unlock()
-	m.advance()
 	m.plate = nil
 	m.setAmbient(celsius)
 }
@@ -234,14 +248,16 @@ func (m *Module) setAmbient(celsius float64) {
 }
 
 // SetInput says how much light comes from fibre 0 or 1 to a lane, from 0. What is out of
-// range is ignored; -Inf is none.
+// range is ignored; -Inf is none. A fibre that has a cable brings what [Join] says.
 func (m *Module) SetInput(fibre, lane int, power ocs.DBm) {
 	if fibre < 0 || fibre > 1 || lane < 0 || lane >= ocst.Lanes {
 		return
 	}
-	m.mu.Lock()
+	m.lockNow()
 	defer m.mu.Unlock()
-	m.advance()
+	if m.feeds[fibre].Load() != nil {
+		return
+	}
 	m.chip.setInput(fibre, lane, power.Milliwatts())
 	m.listen()
 }
@@ -249,9 +265,8 @@ func (m *Module) SetInput(fibre, lane int, power ocs.DBm) {
 // Truth returns what the device is really like, which nothing outside of tests and figures
 // may know.
 func (m *Module) Truth() Truth {
-	m.mu.Lock()
+	m.lockNow()
 	defer m.mu.Unlock()
-	m.advance()
 	return m.chip.truth()
 }
 

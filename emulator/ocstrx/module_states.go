@@ -22,13 +22,18 @@ const (
 	maxPower    = 12.0
 )
 
-// advance lets everything happen that was to happen until now.
-func (m *Module) advance() { m.advanceTo(m.clock.Now()) }
-
-// advanceTo is advance, to a time of the caller's. Nothing runs in the background: whoever
-// asks a module something has it catch up first, event by event, so that what happens is
-// the same whoever asks when. The chip is never ahead of the clock.
+// advanceTo lets everything happen, and be heard, that was to until a time. The senders must
+// have been called, see callSenders.
 func (m *Module) advanceTo(at time.Duration) {
+	m.happen(at)
+	m.hear(at)
+}
+
+// happen lets everything happen that was to until a time, but for what receivers do. Nothing
+// runs in the background: whoever asks a module something has it catch up first, event by
+// event, so that what happens is the same whoever asks when. The chip is never ahead of the
+// clock.
+func (m *Module) happen(at time.Duration) {
 	for {
 		next, do := m.next()
 		if next > at {
@@ -54,7 +59,6 @@ func (m *Module) next() (time.Duration, func(*Module)) {
 	}
 	earlier(m.armedUntil, (*Module).armEnds)
 	earlier(m.calUntil, (*Module).endSession)
-	earlier(m.lockUntil, (*Module).locksEnd)
 	earlier(m.trackAt, (*Module).track)
 	if m.plate != nil {
 		earlier(m.plate.next, (*Module).followPlate)
@@ -71,7 +75,7 @@ func (m *Module) stateNow() ocst.State {
 		return m.state
 	case m.armed != 0:
 		return ocst.StateArmed
-	case m.lockUntil != noEvent:
+	case m.hearing.locking():
 		return ocst.StateLocking
 	}
 	return ocst.StateReady
@@ -194,15 +198,16 @@ func (m *Module) dark() {
 	m.path = [ocst.Lanes]ocst.Path{}
 	m.lit = 0
 	m.shine()
-	for lane := range m.receives {
-		m.receives[lane] = 0
-	}
-	m.lockUntil = noEvent
-	m.listen()
+	m.round++
+	m.relit = 0
+	m.tune(0)
 }
 
 // shine has the modulators pass the lanes that are lit and that the host has not disabled.
-func (m *Module) shine() { m.chip.light(m.now, m.bright()) }
+func (m *Module) shine() {
+	m.chip.light(m.now, m.bright())
+	m.send(false)
+}
 
 // bright are the lanes that carry light.
 func (m *Module) bright() uint8 { return m.lit &^ m.disabled() }
@@ -210,6 +215,7 @@ func (m *Module) bright() uint8 { return m.lit &^ m.disabled() }
 func (m *Module) setLaser(on bool) {
 	m.laser = on
 	m.chip.laser(m.now, on)
+	m.send(false)
 }
 
 // fail is a fault that the module cannot go on with: all lanes dark, heaters and laser off,
@@ -260,6 +266,9 @@ func (m *Module) softReset() {
 // supervise is what the firmware looks at all the time: temperature, and that no lane that
 // is lit has light where it does not belong.
 func (m *Module) supervise() {
+	if m.dead {
+		return
+	}
 	celsius := m.chip.temperature(m.now)
 	if celsius >= warmCelsius {
 		m.flag(ocst.FlagTemperature)

@@ -3,7 +3,6 @@ package ocstrx
 import (
 	"encoding/binary"
 	"slices"
-	"time"
 
 	"github.com/ocslab/ocslab/wire/cmis"
 	"github.com/ocslab/ocslab/wire/cmis/ocst"
@@ -78,14 +77,16 @@ func (m *Module) laneFlags() []byte {
 }
 
 // latchLanes latches the flags of lanes that are so now: no light at the receiver, or none
-// that its clock can be recovered of.
+// that its clock can be recovered of. What a cable has brought of that since the last time is
+// latched, too.
 func (m *Module) latchLanes() {
 	if m.state == ocst.StateReset || m.state == ocst.StateLowPower {
 		return
 	}
-	var los, lol byte
+	los, lol := m.hearing.los, m.hearing.lol
+	m.hearing.los, m.hearing.lol = 0, 0
 	for lane := range ocst.Lanes {
-		switch m.lock(lane) {
+		switch m.hearing.lock(lane) {
 		case ocst.NoLight:
 			los |= 1 << lane
 		case ocst.Acquiring:
@@ -105,7 +106,7 @@ func (m *Module) fillLanes() {
 	p[132-128], p[133-128] = 0, m.bright()
 	for lane := range ocst.Lanes {
 		p[lane/2] |= byte(m.dataPath(lane)) << (lane % 2 * 4)
-		if m.lock(lane) != ocst.NoLight {
+		if m.hearing.lock(lane) != ocst.NoLight {
 			p[132-128] |= 1 << lane
 		}
 		bias, rx := 0, uint16(0)
@@ -174,28 +175,6 @@ func (m *Module) listensTo(lane int) source {
 	return 0
 }
 
-// listen looks at what the receivers get. One that gets light it did not have begins to lock.
-func (m *Module) listen() {
-	if m.state != ocst.StateReady {
-		m.receives = [ocst.Lanes]source{}
-		return
-	}
-	p := m.chip.powers(m.now)
-	for lane := range ocst.Lanes {
-		s := m.listensTo(lane)
-		if s != 0 && p[s.array()][lane] < sensitivity {
-			s = 0
-		}
-		if m.run != nil && m.muted()>>lane&1 != 0 {
-			s = 0
-		}
-		if s != 0 && s != m.receives[lane] {
-			m.lockAt[lane] = m.now + lockLeast + time.Duration(m.rng.Int64N(int64(lockMost-lockLeast)))
-		}
-		m.receives[lane] = s
-	}
-}
-
 // muted are the lanes whose receivers hear nothing while a switch is under way: those that
 // are switched, and those that the loop took them to.
 func (m *Module) muted() uint8 {
@@ -206,24 +185,4 @@ func (m *Module) muted() uint8 {
 		}
 	}
 	return lanes
-}
-
-// mute takes the light from the receivers of lanes that are being switched.
-func (m *Module) mute() {
-	for lane := range ocst.Lanes {
-		if m.muted()>>lane&1 != 0 {
-			m.receives[lane] = 0
-		}
-	}
-}
-
-// lock is what the receiver of a lane does.
-func (m *Module) lock(lane int) ocst.Lock {
-	switch {
-	case m.receives[lane] == 0:
-		return ocst.NoLight
-	case m.now < m.lockAt[lane]:
-		return ocst.Acquiring
-	}
-	return ocst.Locked
 }

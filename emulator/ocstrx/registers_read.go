@@ -93,7 +93,7 @@ func (m *Module) fillControl(powers bool) {
 		Control: m.control8(ocst.RegControl), State: s.State,
 	}
 	for lane := range l.Lock {
-		l.Lock[lane] = m.lock(lane)
+		l.Lock[lane] = m.hearing.lock(lane)
 	}
 	copy(m.store.Bytes(ocst.LanesSpan.Address, ocst.LanesSpan.Length), l.Encode())
 	if powers {

@@ -161,7 +161,8 @@ func (m *Module) start(o order) {
 	r := &m.runMemory
 	m.run = r
 	m.result = ocst.NoFault
-	m.lockUntil = noEvent
+	m.round++
+	m.relit = 0
 
 	r.lanes = o.lanes
 	m.loopStates(&r.states, o.loop)
@@ -370,24 +371,12 @@ func (m *Module) complete() {
 	m.switches++
 	m.flag(ocst.FlagDone)
 	m.record(r, ocst.NoFault)
+	m.round++
+	m.relit = r.lit
 	m.listen()
-	for lane := range ocst.Lanes {
-		if r.lit>>lane&1 != 0 && m.receives[lane] != 0 && m.lockAt[lane] > m.now {
-			m.lockUntil = max(m.lockAt[lane], m.lockUntilOr0())
-		}
-	}
+	m.send(false)
 	m.cdbSwitched()
 }
-
-func (m *Module) lockUntilOr0() time.Duration {
-	if m.lockUntil == noEvent {
-		return 0
-	}
-	return m.lockUntil
-}
-
-// locksEnd is when the last receiver of the lanes that were switched has locked.
-func (m *Module) locksEnd() { m.lockUntil = noEvent }
 
 // abort ends a switch that did not go well. Its lanes are dark; the caller sees to the rest.
 func (m *Module) abort(f ocst.Fault) {

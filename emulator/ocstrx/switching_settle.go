@@ -75,6 +75,9 @@ func (m *Module) settle() {
 	if look {
 		r.seenAt = m.now
 	}
+	if (m.now-r.settle)%beamStep == 0 {
+		m.send(true)
+	}
 	switch {
 	case left == 0 && (!r.loopMoves || m.now >= r.drive+loopTaus*m.p.Tau):
 		if f, lane := m.confirm(); f != ocst.NoFault {

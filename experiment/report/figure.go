@@ -10,20 +10,23 @@ import (
 
 // Figure is a [Study] that can be asked for by name. It computes, or measures on emulated labs of its own.
 type Figure struct {
-	Name  string // "pccl-table"
-	Title string
-	About string // one sentence
-	Takes string // about how long, for people: "4 minutes"
-	Paper string // what to cite
-	Hosts bool   // it makes hosts with network interfaces, for which an ordinary user needs a namespace of users
-	Plays bool   // it plays a training job, which FigureOptions.Compress makes shorter
-	Make  func(context.Context, FigureOptions) (*Study, error)
+	Name    string // "pccl-table"
+	Title   string
+	About   string // one sentence
+	Takes   string // about how long, for people: "4 minutes"
+	Paper   string // what to cite
+	Hosts   bool   // it makes hosts with network interfaces, for which an ordinary user needs a namespace of users
+	Replays bool   // it replays faults, of FigureOptions.Trace
+	Plays   bool   // it plays a training job, which FigureOptions.Compress makes shorter
+	Make    func(context.Context, FigureOptions) (*Study, error)
 }
 
 // FigureOptions say how a figure is made.
 type FigureOptions struct {
 	Repeats  int          // of what is measured or drawn; 0 is the figure's own
+	Trace    string       // of a figure that replays faults: the file of them; "" draws them
 	Compress float64      // makes computation and operations so many times shorter; 0 is the figure's own
+	Trace    string       // of figures that replay faults: a file; "" is a trace that the figure draws
 	Version  string       // of the program
 	Progress func(string) // is told what is being done, in a few words; may be nil
 }

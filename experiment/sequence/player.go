@@ -22,9 +22,11 @@ type player struct {
 func (b *player) Move(ctx context.Context, number int, to map[string]ocs.Map, wait plan.Wait) (experiment.Move, error) {
 	p := b.player
 	if number == 0 {
+		p.at = -1
 		return b.Bench.Move(ctx, number, to, wait)
 	}
 	step := p.step(number)
+	p.at = step
 	if p.opt.Before != nil {
 		p.opt.Before(step)
 	}
@@ -84,6 +86,24 @@ func (p *play) move(ctx context.Context, step int, do func(context.Context) (exp
 		err = fmt.Errorf("step %d, %s: %w", step+1, p.steps[step].Name, failed)
 	}
 	return mv, err
+}
+
+// reconcile has Reconcile bring about what the steps want of switches.
+func (p *play) reconcile(t *experiment.Testbed) {
+	if p.opt.Reconcile == nil {
+		return
+	}
+	for _, r := range t.Bench.Rigs {
+		do := r.Reconcile
+		r.Reconcile = func(ctx context.Context, want ocs.Map, policy ocs.Policy) (ocs.Report, error) {
+			if p.at < 0 {
+				return do(ctx, want, policy)
+			}
+			return p.opt.Reconcile(ctx, p.at, r.Name, want, func(ctx context.Context, want ocs.Map) (ocs.Report, error) {
+				return do(ctx, want, policy)
+			})
+		}
+	}
 }
 
 // inDark says that light which a panic keeps dark need not be tried again.

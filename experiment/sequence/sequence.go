@@ -55,12 +55,19 @@ type Options struct {
 	// Leave, the lab is put back as it was found.
 	Leave bool
 	// Hosts also watches the NICs of the lab, and emulates them when the lab is emulated, as Rung says. It
-	// does not wait for them. Without it the switches alone are measured.
+	// does not wait for them, unless Carrier says so. Without it the switches alone are measured.
 	Hosts bool
 	Rung  string // one of [execution.Rungs]
+	// Carrier has a step wait until the NICs that it gives light have carrier. It goes with Hosts.
+	Carrier bool
 
 	// Refuse is asked before a change is sent; see [experiment.Mover]. Nil refuses nothing.
 	Refuse func(sw *lab.Opened, c ocs.Change) error
+	// Reconcile, if it is not nil, brings want about on a switch in a step, by calling do: once, or several
+	// times if it goes there by way of other maps of the steps. It may wait for other switches of the step, as it is
+	// called for all of them at once, by a goroutine each; it must return soon when ctx ends. What it
+	// returns is the report of the whole, from the first command to the last reply.
+	Reconcile func(ctx context.Context, step int, onSwitch string, want ocs.Map, do Do) (ocs.Report, error)
 	// Opened is called when the switches are open and nothing has been moved.
 	Opened func(*Session) error
 	// Before is called when a step begins: nothing has been sent. Steps are counted from 0, again in each repeat.
@@ -78,6 +85,9 @@ type Options struct {
 	// Progress is told what goes on; see [runner.Runner].
 	Progress func(runner.Progress)
 }
+
+// Do brings a map about on a switch in place of all circuits of the steps there, reads back and compares.
+type Do func(ctx context.Context, want ocs.Map) (ocs.Report, error)
 
 // Session is what Opened is told of a sequence that is about to be played. It is valid until [Play] returns.
 type Session struct {
@@ -151,6 +161,7 @@ type play struct {
 	names []string           // of the steps, as configurations
 
 	bed    *experiment.Testbed
+	at     int // the step under way; -1 on the way to where a repeat begins
 	result *Result
 	over   bool // all steps of all repeats have been brought about
 }
@@ -282,6 +293,7 @@ func known(ctx context.Context, l *lab.Lab, name string, of experiment.Circuits)
 func (p *play) opened(x *execution.Execution) func(*experiment.Testbed) error {
 	return func(t *experiment.Testbed) error {
 		p.bed = t
+		p.reconcile(t)
 		if p.opt.Opened == nil {
 			return nil
 		}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/ocslab/ocslab/experiment"
@@ -354,6 +355,61 @@ func TestPlay_Hosts(t *testing.T) {
 		}
 		if named := len(run.Setups) > 0 && len(run.Setups[0].NICs) == 2; named != watched {
 			t.Errorf("hosts %v: set-up %+v", watched, run.Setups)
+		}
+	}
+}
+
+// Ensure that Reconcile is asked for each switch of a step at the same time, goes there by way of another map, and that neither the
+// way back nor the way to a repeat concerns it; and that its error ends the sequence.
+func TestPlay_Reconcile(t *testing.T) {
+	f, opt := open(t, 2, "")
+	first, second := circuits(t, "1>17,2>18"), circuits(t, "1>18,2>17")
+	steps := []sequence.Step{
+		{Name: "one", Maps: map[string]ocs.Map{"rail0": first, "rail1": first}},
+		{Name: "other", Maps: map[string]ocs.Map{"rail0": second, "rail1": second}},
+	}
+	turn := make(chan struct{}, 1) // from rail0 to rail1: they are there at the same time
+	var mu sync.Mutex
+	var told []string
+	opt.Repeats = 2
+	opt.Reconcile = func(ctx context.Context, step int, name string, want ocs.Map, do sequence.Do) (ocs.Report, error) {
+		if name == "rail1" {
+			<-turn
+		} else {
+			defer func() { turn <- struct{}{} }()
+		}
+		empty, err := do(ctx, ocs.Map{})
+		if err != nil || empty.After.Len() > 0 {
+			t.Errorf("%+v: %v", empty, err)
+		}
+		r, err := do(ctx, want)
+		r.Receipt = empty.Receipt.Then(r.Receipt)
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, fmt.Sprintf("%d %s %v", step, name, r.After))
+		return r, err
+	}
+	r, err := sequence.Play(t.Context(), f, steps, opt)
+	if err != nil || len(r.Moves) != 4 {
+		t.Fatalf("%+v: %v", r, err)
+	}
+	want := []string{"0 rail0 1>17,2>18", "0 rail1 1>17,2>18", "1 rail0 1>18,2>17", "1 rail1 1>18,2>17"}
+	if want = append(want, want...); !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+	refused := errors.New("not now")
+	opt.Reconcile = func(ctx context.Context, step int, name string, want ocs.Map, do sequence.Do) (ocs.Report, error) {
+		if step == 1 && name == "rail1" {
+			return ocs.Report{}, refused
+		}
+		return do(ctx, want)
+	}
+	if r, err = sequence.Play(t.Context(), f, steps, opt); !errors.Is(err, refused) || len(r.Moves) != 1 || !r.Summary.Restored {
+		t.Errorf("%+v: %v", r, err)
+	}
+	for name, m := range holds(t, f, opt) {
+		if m != "" {
+			t.Errorf("%s holds %s", name, m)
 		}
 	}
 }

@@ -124,6 +124,11 @@ func (p *play) experimentText() string {
 	for _, name := range p.names {
 		fmt.Fprintf(&b, "  - %q\n", name)
 	}
-	fmt.Fprintf(&b, "repeats: %d\nwarm_ups: 0\norder: fixed\nnulls: {count: 0}\nwait: settled\nmeasure: {traffic: false}\nfinally: {light: %s}\n", p.opt.Repeats, light)
+	wait := plan.UntilSettled
+	if p.opt.Carrier {
+		wait = plan.UntilCarrier
+	}
+	fmt.Fprintf(&b, "repeats: %d\nwarm_ups: 0\norder: fixed\nnulls: {count: 0}\nwait: %s\nmeasure: {traffic: false}\nfinally: {light: %s}\n",
+		p.opt.Repeats, wait, light)
 	return b.String()
 }

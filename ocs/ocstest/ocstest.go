@@ -79,6 +79,9 @@ func (s *Switch) Apply(ctx context.Context, c ocs.Change) (ocs.Receipt, error) {
 	if err := s.usable(ctx); err != nil {
 		return ocs.Receipt{}, err
 	}
+	if err := ocs.Ready(ctx); err != nil {
+		return ocs.Receipt{}, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.applied = append(s.applied, c)

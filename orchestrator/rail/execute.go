@@ -442,10 +442,11 @@ func (x *try) look() error {
 	return nil
 }
 
-// intrudersLocked doubts ports that somebody else has joined to those of t.
+// intrudersLocked doubts ports that somebody else has joined to those of t, but for those that another ticket has left since
+// it looked: what they hold is newer than what was read.
 func (x *try) intrudersLocked(t *ticket) {
 	for i, q := range t.ports {
-		if r := x.view.from[q]; r >= 0 && !t.left(i) {
+		if r := x.view.from[q]; r >= 0 && !t.left(i) && x.o.lastSeq[r] <= x.since {
 			if _, its := slices.BinarySearch(t.ports, int(r)); !its {
 				x.o.doubtLocked(int(r))
 			}

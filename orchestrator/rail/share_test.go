@@ -768,6 +768,64 @@ func TestShare_StaleIntruder(t *testing.T) {
 	})
 }
 
+// TestShare_StaleDoubt: by the time the second has read such circuits the first has done what it was to do, and knows what its
+// ports hold.
+func TestShare_StaleDoubt(t *testing.T) {
+	for _, policy := range []opus.Policy{opus.Pair, opus.Chain} {
+		t.Run(string(policy), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := share(t, policy, nil)
+				s.second.answer(refuses)
+				time.Sleep(time.Second) // so that the second is the first to try again
+				s.first.answer(lies)
+				synctest.Wait()
+				slow := make(chan struct{})
+				s.sw.slow <- slow
+				var kept []*command
+				if got := s.resume(0, s.one, obeys, &kept); got.err != nil {
+					t.Error(got.err)
+				}
+				close(slow)
+				if got := s.rest(kept, s.two)[0]; got.err != nil {
+					t.Error(got.err)
+				}
+				if st := s.o.Status(); st.ID != "111" || len(st.Unsure) > 0 {
+					t.Errorf("both are done: %+v", st)
+				}
+				s.agrees()
+				s.recovers()
+			})
+		})
+	}
+}
+
+// TestIntruder_Doubted: somebody joins a port to one of a request, behind which another request has left it. What it holds is
+// not certain then.
+func TestIntruder_Doubted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := learned(t, opus.Pair, nil)
+		before := s.a.joinLater([][2]int{{16, 17}})
+		c := <-s.sw.commands
+		s.one = s.a.joinLater([][2]int{{0, 1}})
+		s.first = <-s.sw.commands
+		c.answer(obeys)
+		if got := <-before; got.err != nil {
+			t.Fatal(got.err)
+		}
+		m, _ := s.sw.CrossConnects(t.Context())
+		s.sw.Set(ocs.Change{Add: ocs.MustMap(ocs.CrossConnect{Ingress: 17, Egress: 25})}.Over(m))
+		s.first.answer(refuses)
+		if got := s.rest(nil, s.one)[0]; got.err != nil {
+			t.Error(got.err)
+		}
+		if st := s.o.Status(); !slices.Equal(st.Unsure, []int{16}) {
+			t.Errorf("want port 16 unsure, got %+v", st)
+		}
+		s.agrees()
+		s.recovers()
+	})
+}
+
 // TestShare_Unsent: the first is refused before anything of it is sent, while another one has come past, or has done so.
 func TestShare_Unsent(t *testing.T) {
 	for _, policy := range []opus.Policy{opus.Pair, opus.Chain} {

@@ -2,9 +2,12 @@
 // two pods have as many links as a demand says, on as few new circuits as possible.
 //
 //	f := crosswiring.Fabric{Pods: 4, SpinePorts: 8, Groups: 1}
-//	d, err := crosswiring.ParseDemand(r)               // how many links each two pods shall have
+//	d, err := crosswiring.ParseDemand(r, "demand.csv") // how many links each two pods shall have
+//	d, err = d.Fit(f)                                  // in each group
 //	config, err := crosswiring.Plan(f, d)              // from nothing
 //	next, report, err := crosswiring.Rewire(config, d2, crosswiring.RewireOptions{})
+//
+// Fabric.Fibres lists the fibres of a cluster, and package walk follows the light through them.
 //
 // # Words
 //
@@ -18,6 +21,9 @@
 // and exchanges the Rx fibres of the two: so circuits i to j on the even switch and j to i on the odd one are a link, and
 // any matching of the even switch is right if the odd one holds its transpose. Of a symmetric demand that fits the ports
 // every link can then be had, which Uniform wiring cannot do (Theorem 4.1).
+//
+// With dual-link wiring a group has S/2 switches of 2·P inputs and outputs, each in place of a pair; a link is two
+// circuits of it.
 //
 // Pods, groups, ports and switches are numbered from 0.
 //

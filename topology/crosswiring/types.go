@@ -24,8 +24,8 @@ const (
 	Cross Wiring = iota
 	// Uniform takes both fibres of a port to the same switch.
 	Uniform
-	// DualLink has two links of each spine on every switch, so that a link is two circuits of one switch: the guarantees of
-	// Cross, with half the pods on a switch, and also for switches that join ports both ways at once.
+	// DualLink has both ports of a pair on one switch of twice the ports, so that a link is two circuits of one switch: the
+	// guarantees of Cross, with half the pods on a switch, and also for switches that join ports both ways at once.
 	DualLink
 )
 
@@ -56,20 +56,46 @@ type Switch struct{ Group, Index int }
 // String returns "2/5": switch 5 of group 2.
 func (s Switch) String() string { return fmt.Sprintf("%d/%d", s.Group, s.Index) }
 
+// Pair is what carries links of its own: switches 2·Index and 2·Index+1 of a group with Cross wiring, switch Index with
+// DualLink. Either holds the spine ports 2·Index and 2·Index+1 of every pod.
+type Pair struct{ Group, Index int }
+
+// String returns "pair 2/5": pair 5 of group 2.
+func (p Pair) String() string { return fmt.Sprintf("pair %d/%d", p.Group, p.Index) }
+
+// Circuit is light through a switch, from an input to an output.
+type Circuit struct{ In, Out int }
+
+// String returns "3>5".
+func (c Circuit) String() string { return fmt.Sprintf("%d>%d", c.In, c.Out) }
+
 // Port is a port of a spine.
 type Port struct{ Pod, Group, Index int }
 
 // String returns "pod 3 spine 2 port 5".
 func (p Port) String() string { return fmt.Sprintf("pod %d spine %d port %d", p.Pod, p.Group, p.Index) }
 
+// Link is a link between two pods in a group, whichever ports carry it.
+type Link struct{ Group, A, B int }
+
+// String returns "pods 1 and 3 in group 0".
+func (l Link) String() string { return fmt.Sprintf("pods %d and %d in group %d", l.A, l.B, l.Group) }
+
+// PortLink is a link between two spine ports: each sends to the other and hears from it.
+type PortLink struct{ A, B Port }
+
+// String returns "pod 0 spine 0 port 0 and pod 1 spine 0 port 1".
+func (l PortLink) String() string { return fmt.Sprintf("%v and %v", l.A, l.B) }
+
 // Demand is how many links each two pods shall have in each group. Groups that nobody names have none.
 type Demand struct {
 	pods, groups int
+	podLevel     bool    // of one group that stands for all; see Fit
 	links        []int32 // by group, pod and pod
 }
 
 // Config is what all switches hold: for each input of a switch the output that it leads to, or Dark.
 type Config struct {
 	fabric Fabric
-	out    []int32 // by group, switch and input
+	out    []int32 // by group, switch and input; a pair has 2·Pods of them, those of its even port first
 }

@@ -2,10 +2,12 @@
 // transceivers that switch circuits (OCSTrx), around nodes that are dead.
 //
 //	layout, err := infinitehbd.NewLayout(4, 2)                // nodes of 4 GPUs, neighbours up to 2 away
-//	line := infinitehbd.Line{Layout: layout, Order: infinitehbd.Deploy(16, 4)}
-//	groups := line.Place(4, dead)                             // as many groups of 4 nodes as there are
-//	plan, err := line.Build(groups, dead)                     // the state of every bundle
+//	order, err := infinitehbd.Deploy(16, 4)                   // across Top-of-Rack switches of 4 nodes
+//	line := infinitehbd.Line{Layout: layout, Order: order}
+//	groups, err := line.Place(4, nil)                         // as many groups of 4 nodes as there are
+//	plan, err := line.Build(groups, nil)                      // the state of every bundle
 //	rings, err := plan.Rings()                                // followed GPU by GPU
+//	repaired, err := infinitehbd.Repair(plan, []infinitehbd.Node{6}, infinitehbd.RepairOptions{})
 //
 // # Words
 //
@@ -17,6 +19,8 @@
 //
 // A group is what one tensor-parallel job runs on: m nodes, in the order of the line, of which each is at most K from
 // the next. Its GPUs form one ring. Fewer than K dead nodes in a row are bypassed; K in a row break the line.
+// With odd K the distance K has one bundle for both directions, so a node with both its neighbours that far away must
+// be the end of a group (ours).
 //
 // # Source
 //

@@ -9,8 +9,8 @@ import (
 var (
 	// ErrLayout: nodes cannot be made up, or cabled, like that.
 	ErrLayout = errors.New("there is no such layout")
-	// ErrNode: a node that is not in the line, or is in it twice.
-	ErrNode = errors.New("there is no such node")
+	// ErrNode: a node that is not in the line, is in it twice, or is listed twice.
+	ErrNode = errors.New("the nodes do not fit the line")
 	// ErrGroup: groups that cannot be joined to rings as they are.
 	ErrGroup = errors.New("the groups form no rings")
 	// ErrRoom: the nodes that are left do not suffice for what is asked.
@@ -97,13 +97,21 @@ type End struct {
 	Path   State // Path1 or Path2
 }
 
-// Cable joins a path of a bundle to one of another: as many fibre pairs as the bundle has lanes. A is nearer to the
-// front of the line.
+// Cable joins a path of a bundle to one of another: as many fibre pairs as the bundle has lanes. It leads forwards along
+// the line from A to B; in a closed line also from its last nodes to its first.
 type Cable struct{ A, B End }
+
+// Switching is a bundle that goes from one state to another.
+type Switching struct {
+	Node     Node
+	Bundle   int // index in Layout.Bundles
+	From, To State
+}
 
 // Plan is a state for every bundle of a line.
 type Plan struct {
 	line   Line
+	at     map[Node]int // the place of each node in the line
 	groups []Group
 	states map[Node][]State // by node and bundle
 }

@@ -1,6 +1,7 @@
 package drivertest
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -129,6 +130,28 @@ func (open OpenMatrix) ForeignConflict(t *testing.T) {
 		})
 		if !x.Holds(held) {
 			t.Errorf("holds %v", x.Held)
+		}
+	}
+}
+
+// Ready checks that a change of several requests asks once, before the first, and sends nothing
+// when it is told not to.
+func (open OpenMatrix) Ready(t *testing.T) {
+	from, to := Map(t, "1>17,2>18,3>19"), Map(t, "1>18,2>17,4>20")
+	for _, answer := range []error{nil, ErrEnough} {
+		asked := 0
+		x := open.On(t, from, true, 1, func(t *testing.T, sw ocs.Switch) {
+			ctx := ocs.WithReady(t.Context(), func(context.Context) error { asked++; return answer })
+			if _, err := sw.Apply(ctx, ocs.Diff(from, to)); !errors.Is(err, answer) {
+				t.Errorf("got %v, want %v", err, answer)
+			}
+		})
+		want := to
+		if answer != nil {
+			want = from
+		}
+		if asked != 1 || !x.Holds(want) || answer != nil && len(x.Commands) > 0 {
+			t.Errorf("%v: asked %d times, sent %q, holds %v", answer, asked, x.Commands, x.Held)
 		}
 	}
 }
