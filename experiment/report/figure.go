@@ -26,7 +26,6 @@ type FigureOptions struct {
 	Repeats  int          // of what is measured or drawn; 0 is the figure's own
 	Trace    string       // of a figure that replays faults: the file of them; "" draws them
 	Compress float64      // makes computation and operations so many times shorter; 0 is the figure's own
-	Trace    string       // of figures that replay faults: a file; "" is a trace that the figure draws
 	Version  string       // of the program
 	Progress func(string) // is told what is being done, in a few words; may be nil
 }
