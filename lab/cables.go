@@ -272,6 +272,23 @@ func (c *Cabling) unplugLocked(name string) {
 	delete(c.boards, name)
 }
 
+// CutCable takes the emulated cable away that really ends at a fibre: both fibres are dark from then on, until a
+// board at one of them is emulated anew. The error matches [ErrUnknown] where there is none with a board at both
+// ends.
+func (l *Lab) CutCable(end FibreRef) error {
+	c := l.cabling
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for cable, cut := range c.cuts {
+		if a, b, _ := cable.real(); a == end || b == end {
+			cut()
+			delete(c.cuts, cable)
+			return nil
+		}
+	}
+	return fmt.Errorf("an emulated cable at %v %w", end, ErrUnknown)
+}
+
 // yaml writes the cable in one line.
 func (c *Cable) yaml() string {
 	text := fmt.Sprintf("a: %q, b: %q", c.A.String(), c.B.String())

@@ -46,7 +46,8 @@ Faults of transceivers are, in all modules or with MODULE/ before them in one:
   stuck-pd:ARRAY:LANE, swapped-taps:ARRAY:LANE:[ARRAY:]LANE
   laser-low, laser-step, hot
 of their line noise:P and drop:P, the probability that a byte is changed or lost, and power-off or
-power-off:TIME, no power at all from the beginning or from that time on. The elements are S1 of the
+power-off:TIME, no power at all from the beginning or from that time on. NAME= before a fault has
+it in one switch of a lab only: n06-l=power-off:5s. The elements are S1 of the
 lanes (1-8), S2 (9-16) and the loop network, column by column (17-36); the arrays of photodiodes out1, out2,
 loop, rx1, rx2, rx-loop and launched.
 
@@ -58,7 +59,7 @@ With --fabric the hosts of the lab are there, too: network namespaces with real
 interfaces that have carrier where there is light, and pass packets along circuits.
 A lab file is written that leads to all of it, for "ocslab watch", "ocslab measure" and
 "ocslab connect" in other terminals, as if it were real.`,
-		Example: "  ocslab emulate --model polatis-6000-32x32 --tl1 127.0.0.1:3082 --netconf 127.0.0.1:1830\n  ocslab emulate --lab examples/opus-testbed.yaml --json\n  ocslab emulate --lab examples/opus-testbed.yaml --fabric --firmware quick",
+		Example: "  ocslab emulate --model polatis-6000-32x32 --tl1 127.0.0.1:3082 --netconf 127.0.0.1:1830\n  ocslab emulate --lab examples/opus-testbed.yaml --json\n  ocslab emulate --lab examples/opus-testbed.yaml --fabric --firmware quick\n  ocslab emulate --lab hbd.yaml --fault n06-l=power-off:5s --fault n06-r=power-off:5s",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			list, err := a.emulations(cmd, model, name, seed, &at)
@@ -107,7 +108,7 @@ A lab file is written that leads to all of it, for "ocslab watch", "ocslab measu
 	f.StringVar(&name, "name", "", "`NAME` of the switch (default the model)")
 	at.add(f)
 	f.Uint64Var(&seed, "seed", 0, "seed of all that is random")
-	f.StringArrayVar(&faults, "fault", nil, "`FAULT` on the wire, may be repeated")
+	f.StringArrayVar(&faults, "fault", nil, "`FAULT` of the wire or the device, or NAME=FAULT of one switch; may be repeated")
 	f.StringArrayVar(&stuck, "stuck", nil, "`PORTS` whose mirrors are jammed")
 	hosts.add(f)
 	board.add(f)
@@ -184,29 +185,51 @@ func (a *app) emulations(cmd *cobra.Command, model, name string, seed uint64, at
 	return list, nil
 }
 
-// addFaults injects faults, each in the words of what is emulated.
+// addFaults injects faults, each in the words of what is emulated: in all of list, or in the one whose name
+// is before a "=".
 func addFaults(list []lab.Emulation, faults []string) error {
 	for _, s := range faults {
+		name, fault, named := strings.Cut(s, "=")
+		if !named {
+			fault = s
+		}
+		there := false
 		for i := range list {
-			if t := list[i].Transceivers; t != nil {
-				f, err := ocstrx.ParseFault(s)
-				if err != nil {
-					return usageError{err}
-				}
-				slot, _, _ := strings.Cut(s, "/")
-				if n, err := strconv.Atoi(slot); err == nil && n > t.Personality.Modules {
-					return usagef("--fault %s: %s has modules 1 to %d", s, t.Personality.Model, t.Personality.Modules)
-				}
-				t.Faults = append(t.Faults, f)
+			if named && list[i].Name != name {
 				continue
 			}
-			f, err := emulator.ParseFault(s)
-			if err != nil {
-				return usageError{err}
+			there = true
+			if err := addFault(&list[i], fault); err != nil {
+				return err
 			}
-			list[i].Faults = append(list[i].Faults, f)
+		}
+		if !there {
+			return usagef("--fault %s: no switch %q is emulated here", s, name)
 		}
 	}
+	return nil
+}
+
+// addFault injects a fault into one switch.
+func addFault(e *lab.Emulation, fault string) error {
+	t := e.Transceivers
+	if t == nil {
+		f, err := emulator.ParseFault(fault)
+		if err != nil {
+			return usageError{err}
+		}
+		e.Faults = append(e.Faults, f)
+		return nil
+	}
+	f, err := ocstrx.ParseFault(fault)
+	if err != nil {
+		return usageError{err}
+	}
+	slot, _, _ := strings.Cut(fault, "/")
+	if n, err := strconv.Atoi(slot); err == nil && n > t.Personality.Modules {
+		return usagef("--fault %s: %s has modules 1 to %d", fault, t.Personality.Model, t.Personality.Modules)
+	}
+	t.Faults = append(t.Faults, f)
 	return nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/ocslab/ocslab/internal/strictyaml"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/topology/crosswiring"
+	"github.com/ocslab/ocslab/topology/crosswiring/baseline"
 	"github.com/ocslab/ocslab/topology/crosswiring/walk"
 )
 
@@ -70,19 +71,27 @@ group 0, or hosts p3 have NICs h0k5; --write-lab makes an emulated lab.`,
 			"  ocslab topology crosswiring --pods 4 --spine-ports 8 --groups 4 --write-lab pods.yaml\n" +
 			"  ocslab --lab pods.yaml --emulated topology crosswiring --pods 4 --spine-ports 8 --groups 4 --random full --apply",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.topologyCrossWiring(cmd, &f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := goesWith(cmd, "apply", "order", "leave", "mode"); err != nil {
+				return err
+			}
+			if err := goesWith(cmd, "write-lab", "model", "switching", "hosts"); err != nil {
+				return err
+			}
+			return a.topologyCrossWiring(cmd, &f)
+		},
 	}
 	s := c.Flags()
 	s.IntVar(&f.pods, "pods", 0, "pods")
 	s.IntVar(&f.ports, "spine-ports", 0, "ports of a spine to optical switches, which is the switches of a group: even")
 	s.IntVar(&f.groups, "groups", 1, "groups: spines of a pod")
-	s.StringVar(&f.wiring, "wiring", crosswiring.Cross.String(), "`cross|dual-link|uniform`: dual-link for switches that join ports both ways; uniform only for --fibres and --write-lab")
+	s.StringVar(&f.wiring, "wiring", crosswiring.Cross.String(), "`cross|dual-link|uniform`: dual-link for switches that join ports both ways; uniform for comparison, with --method greedy, helios or exact")
 	s.StringVar(&f.demand, "demand", "", "`FILE` of how many links two pods shall have; - is stdin")
 	s.StringVar(&f.random, "random", "", "draw a demand: `full|jobs`, all ports or rings of an odd number of pods")
 	s.StringVar(&f.running, "running", "", "`FILE` of the running configuration (--out of a plan); - is stdin")
 	s.Float64Var(&f.swap, "swap", 0, "with --running, the demand is what runs with this part of the links exchanged, such as 0.02")
 	s.Uint64Var(&f.seed, "seed", 1, "of what is drawn, and of the orders that are tried")
-	s.StringVar(&f.planner, "method", string(crosswiring.Best), "with --running, how to plan: `"+strings.Join(methodNames(), "|")+"`")
+	s.StringVar(&f.planner, "method", string(crosswiring.Best), "with --running, how to plan: `"+strings.Join(methodNames(), "|")+"`; with --wiring uniform greedy, helios or exact")
 	s.IntVar(&f.rounds, "rounds", 0, "with --running, how often a few pairs of a group are rearranged; -1 is never (default by size)")
 	s.DurationVar(&f.budget, "budget", 0, "with --running, end that after so long")
 	s.StringArrayVar(&f.without, "without", nil, "`PAIR` of switches that is off, such as 0/3: pair 3 of group 0")
@@ -212,7 +221,11 @@ func (f *crossFlags) wanted(w *crossWish, stdin io.Reader) (*crosswiring.Demand,
 		if err != nil {
 			return nil, err
 		}
-		d, err := crosswiring.ParseDemand(bytes.NewReader(text), f.demand)
+		name := f.demand
+		if name == "-" {
+			name = "stdin"
+		}
+		d, err := crosswiring.ParseDemand(bytes.NewReader(text), name)
 		if err != nil {
 			return nil, err
 		}
@@ -221,8 +234,11 @@ func (f *crossFlags) wanted(w *crossWish, stdin io.Reader) (*crosswiring.Demand,
 		} else {
 			d, err = d.Fit(w.fabric)
 		}
+		if err == nil {
+			err = d.Check(w.fabric)
+		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.demand, err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		return d, nil
 	case f.random == demandShapes[0]:
@@ -239,9 +255,15 @@ func (f *crossFlags) wanted(w *crossWish, stdin io.Reader) (*crosswiring.Demand,
 
 // plan plans, and follows every fibre.
 func (f *crossFlags) plan(w *crossWish) (err error) {
-	method, err := crosswiring.ParseMethod(f.planner)
-	if err != nil {
-		return fmt.Errorf("--method: %w", err)
+	if w.fabric.Wiring == crosswiring.Uniform {
+		return f.planUniform(w)
+	}
+	method := crosswiring.Method(f.planner)
+	switch {
+	case !slices.Contains(crosswiring.Methods(), method):
+		return fmt.Errorf("--method %.20q%s: want one of %s", f.planner, strictyaml.DidYouMean(f.planner, methodNames()), strings.Join(methodNames(), ", "))
+	case f.budget < 0:
+		return fmt.Errorf("--budget %v: want a time above zero, or 0 for none", f.budget)
 	}
 	began := time.Now()
 	opt := crosswiring.RewireOptions{Method: method, Seed: f.seed, Rounds: f.rounds, Without: w.off}
@@ -269,6 +291,47 @@ func (f *crossFlags) plan(w *crossWish) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := w.follow(); err != nil {
+		return err
+	}
+	if f.compare && w.running != nil {
+		return f.compareMethods(w, opt)
+	}
+	return nil
+}
+
+// uniformMethods are the planners of Uniform wiring, the first the default.
+var uniformMethods = []struct {
+	name string
+	plan func(crosswiring.Fabric, *crosswiring.Demand, *crosswiring.Config) (*crosswiring.Config, error)
+}{{"greedy", baseline.Greedy}, {"helios", baseline.Helios}, {"exact", baseline.Exact}}
+
+// planUniform plans as well as Uniform wiring allows: not every demand can be satisfied.
+func (f *crossFlags) planUniform(w *crossWish) (err error) {
+	if f.compare || len(w.off) > 0 || f.budget != 0 || f.rounds != 0 {
+		return fmt.Errorf("--compare, --without, --rounds and --budget are not for --wiring uniform")
+	}
+	if f.planner == string(crosswiring.Best) {
+		f.planner = uniformMethods[0].name
+	}
+	var names []string
+	for _, m := range uniformMethods {
+		if names = append(names, m.name); m.name != f.planner {
+			continue
+		}
+		began := time.Now()
+		w.config, err = m.plan(w.fabric, w.demand, w.running)
+		w.took = time.Since(began)
+		if err != nil {
+			return err
+		}
+		return w.follow()
+	}
+	return fmt.Errorf("--method %.20q%s: want one of %s with --wiring uniform", f.planner, strictyaml.DidYouMean(f.planner, names), strings.Join(names, ", "))
+}
+
+// follow compares the plan with what runs, and follows every fibre.
+func (w *crossWish) follow() (err error) {
 	if w.running != nil {
 		if w.change, err = crosswiring.Diff(w.running, w.config); err != nil {
 			return err
@@ -282,9 +345,6 @@ func (f *crossFlags) plan(w *crossWish) (err error) {
 		return fmt.Errorf("%w: %w", ocs.ErrVerify, r.Violations[0])
 	}
 	w.links = len(r.Links)
-	if f.compare && w.running != nil {
-		return f.compareMethods(w, opt)
-	}
 	return nil
 }
 
@@ -339,7 +399,7 @@ func (f *crossFlags) write(w *crossWish) error {
 			return err
 		}
 		if err := writeOut(x.path, text.Bytes(), f.force); err != nil {
-			return usageError{err}
+			return err
 		}
 	}
 	return nil
@@ -429,6 +489,10 @@ func (w *crossWish) summary(f *crossFlags) (s crossSummary, err error) {
 		s.Lost, s.Rerouted = w.report.LostLinks(), w.report.Rerouted
 	}
 	if c := w.change; c != nil {
+		if w.report == nil {
+			running, kept := w.running.Count(), c.Kept
+			s.Method, s.Running, s.Kept = f.planner, &running, &kept
+		}
 		s.Removed, s.Added, s.Rewired, s.Changed, s.Untouched = c.Removed, c.Added, c.Rewired, len(c.Switches), c.Links
 	}
 	return s, nil
@@ -511,8 +575,12 @@ func (a *app) printCrossText(f *crossFlags, w *crossWish, s *crossSummary, lines
 			}
 			return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(*s.Running))
 		}
-		a.printf("  of %s running %s stay (no plan keeps more than %s): %d go, %d come, %d ports on %s; the light of %s is not touched\n",
-			natural.Count(*s.Running, "circuit"), part(*s.Kept), part(s.AtMost), s.Removed, s.Added, s.Rewired, natural.Count(s.Changed, "switch"), natural.Count(s.Untouched, "link"))
+		most := ""
+		if w.report != nil {
+			most = fmt.Sprintf(" (no plan keeps more than %s)", part(s.AtMost))
+		}
+		a.printf("  of %s running %s stay%s: %d go, %d come, %d ports on %s; the light of %s is not touched\n",
+			natural.Count(*s.Running, "circuit"), part(*s.Kept), most, s.Removed, s.Added, s.Rewired, natural.Count(s.Changed, "switch"), natural.Count(s.Untouched, "link"))
 	}
 	if w.report != nil && len(w.off) > 0 {
 		a.printf("  with %s off: %s lost, %d rerouted\n", natural.Count(len(w.off), "pair"), natural.Count(s.Lost, "link"), s.Rerouted)

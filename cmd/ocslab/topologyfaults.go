@@ -104,7 +104,23 @@ type (
 	}
 )
 
+// check refuses clusters that cannot be.
+func (f *faultFlags) check() error {
+	for _, k := range f.hops {
+		if _, err := infinitehbd.NewLayout(f.gpus, k); err != nil {
+			return fmt.Errorf("--gpus and --hops: %w", err)
+		}
+	}
+	if f.job < 0 {
+		return fmt.Errorf("--job %d: want a number of GPUs", f.job)
+	}
+	return nil
+}
+
 func (a *app) replayFaults(f *faultFlags, args []string) error {
+	if err := f.check(); err != nil {
+		return usageError{err}
+	}
 	trace, err := f.trace(args)
 	if err != nil {
 		return usageError{err}

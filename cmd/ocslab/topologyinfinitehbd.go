@@ -67,6 +67,15 @@ bundle R of node 6; --write-lab makes an emulated lab with its cables.`,
 			"  ocslab --lab hbd.yaml --emulated topology infinitehbd --nodes 4 --tp 8 --apply",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := goesWith(cmd, "apply", "leave", "mode"); err != nil {
+				return err
+			}
+			if err := goesWith(cmd, "job", "relax"); err != nil {
+				return err
+			}
+			if err := goesWith(cmd, "write-lab", "model"); err != nil {
+				return err
+			}
 			f.repairs = cmd.Flags().Changed("was-dead") || f.resize != 0
 			return a.topologyInfiniteHBD(cmd, &f)
 		},
@@ -95,6 +104,19 @@ bundle R of node 6; --write-lab makes an emulated lab with its cables.`,
 	a.addMode(c, string(ocs.Safe))
 	c.AddCommand(a.topologyFaultsCommand(), a.infiniteWalkCommand(), a.infiniteCablesCommand(), a.infiniteBypassCommand())
 	return c
+}
+
+// goesWith refuses flags that mean nothing without another.
+func goesWith(cmd *cobra.Command, flag string, names ...string) error {
+	if cmd.Flags().Changed(flag) {
+		return nil
+	}
+	for _, name := range names {
+		if cmd.Flags().Changed(name) {
+			return usagef("--%s goes with --%s", name, flag)
+		}
+	}
+	return nil
 }
 
 // infiniteWish is what the flags ask for.
@@ -191,8 +213,8 @@ func (f *infiniteFlags) wish() (w infiniteWish, err error) {
 		return w, err
 	}
 	if w.lost == nil && len(w.plan.Groups()) == 0 {
-		w.lost = fmt.Errorf("%w: %s, and no %d of them can form a ring around %s", infinitehbd.ErrRoom,
-			natural.Count(len(w.plan.Idle()), "living node"), w.tp/f.gpus, natural.Count(len(w.dead), "dead node"))
+		w.lost = fmt.Errorf("%w: a ring takes %s within reach of each other, and %d of %d live", infinitehbd.ErrRoom,
+			natural.Count(w.tp/f.gpus, "node"), len(w.plan.Idle()), f.nodes)
 	}
 	w.rings, err = w.plan.Rings()
 	return w, err
@@ -431,16 +453,30 @@ func (a *app) printInfiniteText(f *infiniteFlags, w *infiniteWish, s *infiniteSu
 	if len(s.Dead) > 0 {
 		a.printf("; dead %s", joinInts(s.Dead))
 	}
-	a.printf("; %.2g %% of all GPUs wasted\n", 100*s.Waste)
+	a.printf("; %.1f %% of all GPUs wasted\n", 100*s.Waste)
 	if s.Constraint != nil {
-		a.printf("  placed under %d of %d constraints; %.2g %% of the traffic crosses ToRs\n", *s.Constraint, s.Most, 100*s.Crossing)
+		a.printf("  placed under %d of %d constraints; %.2f %% of the traffic crosses ToRs\n", *s.Constraint, s.Most, 100*s.Crossing)
 	}
 	if w.repaired != nil {
 		a.printf("  %s %s, where cutting the line anew takes %d; %s as %s\n", natural.Count(*s.Switched, "bundle"), plural(*s.Switched, "switches", "switch"), *s.Cut,
 			natural.Count(s.Kept, "ring"), plural(s.Kept, "it is", "they are"))
 		if s.Short > 0 && f.resize == 0 {
-			a.printf("  %s less than before\n", natural.Count(s.Short, "ring"))
+			a.printf("  %s fewer than before\n", natural.Count(s.Short, "ring"))
 		}
+	}
+	a.printInfiniteRings(f, w)
+	a.printBundles(f, w)
+	if f.cables {
+		a.printf("\n")
+		for _, c := range cables {
+			a.printf("%s - %s\n", w.line.Name(c.A), w.line.Name(c.B))
+		}
+	}
+}
+
+func (a *app) printInfiniteRings(f *infiniteFlags, w *infiniteWish) {
+	if len(w.rings) == 0 {
+		return
 	}
 	const most = 40
 	a.printf("\n")
@@ -458,13 +494,6 @@ func (a *app) printInfiniteText(f *infiniteFlags, w *infiniteWish, s *infiniteSu
 		t.row(joinInts(numbers(g)), shorten(strings.Join(ring, " "), f.states))
 	}
 	t.write(a.out, "")
-	a.printBundles(f, w)
-	if f.cables {
-		a.printf("\n")
-		for _, c := range cables {
-			a.printf("%s - %s\n", w.line.Name(c.A), w.line.Name(c.B))
-		}
-	}
 }
 
 func (a *app) printBundles(f *infiniteFlags, w *infiniteWish) {

@@ -9,12 +9,14 @@ import (
 	"github.com/ocslab/ocslab/experiment/hbd"
 	"github.com/ocslab/ocslab/internal/natural"
 	"github.com/ocslab/ocslab/lab"
+	"github.com/ocslab/ocslab/lab/blackout"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/timeline"
 	"github.com/ocslab/ocslab/topology/infinitehbd"
 )
 
-// infiniteOptions are how bundles are brought to a plan and that is recorded.
+// infiniteOptions are how bundles are brought to a plan and that is recorded: under --mode, and not where a panic is in
+// force, be it now or by the time that a change is to be sent.
 func (a *app) infiniteOptions(l *lab.Lab) (opt hbd.Options, err error) {
 	with, err := a.executionOptions()
 	if err != nil {
@@ -25,15 +27,21 @@ func (a *app) infiniteOptions(l *lab.Lab) (opt hbd.Options, err error) {
 	}
 	opt.History, opt.Command, opt.Store = with.History, with.Command, with.Store
 	opt.Version, opt.Revision, opt.Args = with.Version, with.Revision, os.Args[1:]
+	opt.Mode = ocs.Safe // of commands without --mode
+	if a.set.Mode != "" {
+		if opt.Mode, err = a.moveMode(); err != nil {
+			return opt, err
+		}
+	}
+	dark := blackout.New(blackout.Options{File: l.File, Device: l.Device, StateDir: with.Lab.StateDir})
+	opt.Refuse = func(sw *lab.Opened, c ocs.Change) error {
+		return dark.Refuse(blackout.Light{Switch: sw.Name, Device: sw.Device, Add: c.Add})
+	}
 	return opt, nil
 }
 
 // applyInfiniteHBD brings a plan about on the lab: first that of before, if there is one.
 func (a *app) applyInfiniteHBD(ctx context.Context, f *infiniteFlags, w *infiniteWish) error {
-	mode, err := a.moveMode()
-	if err != nil {
-		return err
-	}
 	l, err := a.lab()
 	if err != nil {
 		return err
@@ -60,15 +68,11 @@ func (a *app) applyInfiniteHBD(ctx context.Context, f *infiniteFlags, w *infinit
 	if err != nil && found == nil {
 		return err
 	}
-	if mode == ocs.Safe {
-		if err := busyBundles(d, found, w); err != nil {
-			return err
-		}
-	}
 	steps := []*infinitehbd.Plan{w.plan}
 	if w.before != nil {
 		steps = []*infinitehbd.Plan{w.before, w.plan}
 	}
+	opt.Ours = steps
 	for i, to := range steps {
 		opt.About = fmt.Sprintf("InfiniteHBD: %s of %d GPUs", natural.Count(len(to.Groups()), "ring"), w.tp)
 		if i < len(steps)-1 {
@@ -88,22 +92,6 @@ func (a *app) applyInfiniteHBD(ctx context.Context, f *infiniteFlags, w *infinit
 	opt.About = "InfiniteHBD: as it was found"
 	_, err = d.Bring(ctx, nil, found, opt)
 	return errors.Join(err, ctx.Err())
-}
-
-// busyBundles returns why the bundles of a line may not be switched safely: one that would be is on a path that
-// neither plan has it on.
-func busyBundles(d *hbd.Domain, found *infinitehbd.Plan, w *infiniteWish) error {
-	for _, n := range w.line.Order {
-		for i := range w.line.Layout.Bundles {
-			now := found.State(n, i)
-			if now != infinitehbd.Path1 && now != infinitehbd.Path2 || now == w.plan.State(n, i) || w.before != nil && now == w.before.State(n, i) {
-				continue
-			}
-			return fmt.Errorf("%s: %w: bundle %s of node %d is on %v, which is not of this plan: --mode update takes it", d.Name(hbd.Ref{Node: n, Bundle: i}),
-				ocs.ErrConflict, w.line.Layout.Bundles[i].Name, n, now)
-		}
-	}
-	return nil
 }
 
 // Lines of --apply with --json.

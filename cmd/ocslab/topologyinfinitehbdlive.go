@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -48,6 +49,11 @@ func (a *app) domain(ctx context.Context, f *lineFlags) (*hbd.Domain, []infinite
 	dead, err := parseNodes("dead", f.dead)
 	if err != nil {
 		return nil, nil, usageError{err}
+	}
+	for _, n := range dead {
+		if !slices.Contains(line.Order, n) {
+			return nil, nil, usagef("--dead: the lab has no node %d", n)
+		}
 	}
 	d, err := hbd.New(l, line)
 	if err != nil {
@@ -241,6 +247,9 @@ exit code 4. Ctrl-C ends it, too.`,
 			running, err := d.States(ctx)
 			if running == nil || err != nil && len(dead) == 0 {
 				return err
+			}
+			if len(running.Groups()) == 0 {
+				return fmt.Errorf("%w: no ring runs on the lab: bring some about with --apply first", infinitehbd.ErrRoom)
 			}
 			for i := 0; nodes == 0 || i < nodes; i++ {
 				if running, err = a.bypass(ctx, d, running, tp/f.gpus, cut); err != nil {

@@ -246,6 +246,9 @@ func (sw *Switch) tell(ctx context.Context, b batch, total *ocs.Receipt) error {
 			r.Requests++
 		}
 	}
+	if err == nil {
+		traceTold(ctx, r)
+	}
 	r.FirstByte, r.Acked = time.Time{}, time.Time{} // await says
 	*total = total.Then(r)
 	return err

@@ -28,6 +28,7 @@ func (sw *Switch) await(ctx context.Context, jobs []*job, total *ocs.Receipt) er
 		if err != nil {
 			return err
 		}
+		traceSeen(ctx, r, all)
 		late := time.Since(begun) > sw.cfg.Timeout
 		var rest []*job
 		for i, j := range pending {

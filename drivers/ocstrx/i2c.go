@@ -69,6 +69,7 @@ func (e nack) Unwrap() error { return e.error }
 
 const (
 	nackTime  = 5 * time.Millisecond   // that a module may not answer
+	nackTries = 4                      // that it is given in any case: a busy host may need all of nackTime for one
 	nackPause = 200 * time.Microsecond // between two tries
 	regSelect = 126                    // bank, then page
 )
@@ -157,7 +158,8 @@ func (m *i2cModule) moved(ctx context.Context, a cmis.Address) (bool, error) {
 // transfer is that of the adapter, repeated while the module does not answer. What must not
 // be done twice is repeated only when the module has not been reached.
 func (m *i2cModule) transfer(ctx context.Context, repeat bool, w, r []byte) error {
-	for begun := time.Now(); ; time.Sleep(nackPause) {
+	begun := time.Now()
+	for try := 1; ; try++ {
 		err := m.adapter.transfer(m.addr, w, r)
 		if err == nil {
 			return nil
@@ -172,9 +174,10 @@ func (m *i2cModule) transfer(ctx context.Context, repeat bool, w, r []byte) erro
 			return doubtful{err}
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case time.Since(begun) >= nackTime:
+		case try >= nackTries && time.Since(begun) >= nackTime:
 			return fmt.Errorf("the module at I2C address %02Xh does not answer: %w", m.addr, err)
 		}
+		time.Sleep(nackPause)
 	}
 }
 

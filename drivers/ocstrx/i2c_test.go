@@ -325,3 +325,27 @@ func TestI2CCDB(t *testing.T) {
 		t.Errorf("got % x, %v", reply, err)
 	}
 }
+
+// Ensure a module that once does not answer is asked again, however long the busy host took to find that out, and that one
+// that is gone is given up.
+func TestI2C_SlowHost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newI2CFake()
+		for _, nacks := range []int{1, nackTries} {
+			left := nacks
+			f.fail = func(_, _ []byte) error {
+				if left == 0 {
+					return nil
+				}
+				left--
+				time.Sleep(2 * nackTime)
+				return nack{syscall.ENXIO, false}
+			}
+			m := &i2cModule{adapter: f, addr: 0x50}
+			err := m.Read(t.Context(), cmis.Address{}, make([]byte, 1))
+			if gone := nacks == nackTries; (err != nil) != gone {
+				t.Errorf("no answer %d times: %v", nacks, err)
+			}
+		}
+	})
+}

@@ -15,6 +15,7 @@ type hearing struct {
 	tuned    tuning
 	source   [ocst.Lanes]source        // what each receiver gets light from, of what it listens to
 	lockAt   [ocst.Lanes]time.Duration // when it has locked, or will have; noEvent: there is no data
+	lostAt   [ocst.Lanes]time.Duration // when it last lost light; 0: never
 	waiting  uint8                     // lanes of the last switch whose receivers have not locked yet
 	data     [2]uint8                  // of the cables, by fibre: lanes that carry data
 	los, lol uint8                     // lanes that have lost the light of a cable since flags were latched
@@ -142,6 +143,9 @@ func (m *Module) match(cable bool) {
 		}
 		if cable && s != 0 && (s != h.source[lane] || !data && h.lockAt[lane] != noEvent) {
 			h.lol |= 1 << lane
+		}
+		if s == 0 && h.source[lane] != 0 {
+			h.lostAt[lane] = h.until
 		}
 		switch {
 		case s == 0:

@@ -159,11 +159,9 @@ type applying struct {
 
 // change is a link that went or came.
 type change struct {
-	sw    railx.Switch
-	link  railx.Link
-	came  bool
-	at    timeline.Interval
-	known bool
+	timeline.LinkEvent
+	sw   railx.Switch
+	link railx.Link
 }
 
 // have returns what there is before the move.
@@ -362,23 +360,23 @@ func (a *applying) timed(marks map[markKey]timeline.Interval, d railx.SwitchDelt
 			links, stage = d.Added, timeline.Light
 		}
 		for _, l := range links {
-			c := change{sw: d.Switch, link: l, came: came, known: true}
+			c := change{timeline.LinkEvent{Came: came, Known: true}, d.Switch, l}
 			for i, p := range []railx.Port{l.Plus, l.Minus} {
 				rx := a.cables[d.Switch][p].Rx
 				at, known := marks[markKey{stage, rx.String()}]
-				c.known = c.known && known
+				c.Known = c.Known && known
 				switch {
 				case i == 0:
-					c.at = at
+					c.At = at
 				case came: // both ways are lit
-					c.at = timeline.Later(c.at, at)
+					c.At = timeline.Later(c.At, at)
 				default: // one way is dark
-					c.at = timeline.Earlier(c.at, at)
+					c.At = timeline.Earlier(c.At, at)
 				}
 			}
 			if came {
-				all = all && c.known
-				last = timeline.Later(last, c.at)
+				all = all && c.Known
+				last = timeline.Later(last, c.At)
 			}
 			a.events = append(a.events, c)
 		}
@@ -476,12 +474,12 @@ func (a *applying) lit(ctx context.Context, name string, circuits ocs.Map) error
 
 // down works out how long pairs had no link.
 func (a *applying) down() []Down {
-	byPair := map[[2]railx.Node][]change{}
+	byPair := map[[2]railx.Node][]timeline.LinkEvent{}
 	for _, e := range a.events {
 		v, _ := e.link.Plus.Node()
 		w, _ := e.link.Minus.Node()
 		x, y := nodeAt(e.sw, min(v, w)), nodeAt(e.sw, max(v, w))
-		byPair[[2]railx.Node{x, y}] = append(byPair[[2]railx.Node{x, y}], e)
+		byPair[[2]railx.Node{x, y}] = append(byPair[[2]railx.Node{x, y}], e.LinkEvent)
 	}
 	var all []Down
 	for pair, events := range byPair {
@@ -489,7 +487,9 @@ func (a *applying) down() []Down {
 		if before == 0 || after == 0 {
 			continue
 		}
-		all = append(all, without(pair, before, events))
+		d := Down{A: pair[0], B: pair[1]}
+		d.For, d.Known = timeline.Outage(before, events)
+		all = append(all, d)
 	}
 	slices.SortFunc(all, func(a, b Down) int {
 		return cmp.Or(cmp.Compare(b.For.Latest, a.For.Latest), compareNodes(a.A, b.A), compareNodes(a.B, b.B))
@@ -506,57 +506,4 @@ func nodeAt(s railx.Switch, v int) railx.Node {
 
 func compareNodes(a, b railx.Node) int {
 	return cmp.Or(cmp.Compare(a.Row, b.Row), cmp.Compare(a.Column, b.Column))
-}
-
-// without returns how long a pair that begins with some links had none, through its events. That is exact: the links are
-// fewest if each went at the earliest and came at the latest, and most if it was the other way around. Where a monitor is
-// missing it is known only if the links that stay are enough.
-func without(pair [2]railx.Node, links int, events []change) Down {
-	d := Down{A: pair[0], B: pair[1], Known: true}
-	stay, unseen := links, false
-	for _, e := range events {
-		unseen = unseen || !e.known
-		if !e.came {
-			stay--
-		}
-	}
-	switch {
-	case stay > 0:
-	case unseen:
-		d.Known = false
-	default:
-		d.For = timeline.Interval{
-			Earliest: dark(links, events, func(e change) int64 {
-				if e.came {
-					return e.at.Earliest
-				}
-				return e.at.Latest
-			}),
-			Latest: dark(links, events, func(e change) int64 {
-				if e.came {
-					return e.at.Latest
-				}
-				return e.at.Earliest
-			}),
-		}
-	}
-	return d
-}
-
-// dark returns for how long there is no link if each event is at that time.
-func dark(links int, events []change, at func(change) int64) (total int64) {
-	var since int64
-	for _, e := range slices.SortedStableFunc(slices.Values(events), func(a, b change) int { return cmp.Compare(at(a), at(b)) }) {
-		switch {
-		case !e.came:
-			if links--; links == 0 {
-				since = at(e)
-			}
-		default:
-			if links++; links == 1 {
-				total += at(e) - since
-			}
-		}
-	}
-	return total
 }

@@ -319,44 +319,6 @@ func TestApply_Cut(t *testing.T) {
 	}
 }
 
-// Ensure the time without a link is from the last that goes to the first that comes.
-func TestWithout(t *testing.T) {
-	at := func(a, b int64) timeline.Interval { return timeline.Between(a, b) }
-	for _, tt := range []struct {
-		name   string
-		links  int
-		events []change
-		want   timeline.Interval
-	}{
-		{"one of two", 2, []change{{at: at(10, 12), known: true}, {came: true, at: at(30, 33), known: true}}, at(0, 0)},
-		{"both", 2, []change{{at: at(10, 12), known: true}, {at: at(11, 15), known: true}, {came: true, at: at(30, 33), known: true}}, at(15, 22)},
-		{"twice", 1, []change{
-			{at: at(10, 12), known: true}, {came: true, at: at(20, 21), known: true},
-			{at: at(40, 40), known: true}, {came: true, at: at(45, 46), known: true},
-		}, at(13, 17)},
-		{"in the order of time", 1, []change{{came: true, at: at(5, 6), known: true}, {at: at(10, 12), known: true}}, at(0, 0)},
-	} {
-		d := without([2]railx.Node{}, tt.links, tt.events)
-		if d.For != tt.want || !d.Known {
-			t.Errorf("%s: %v, known %v; want %v", tt.name, d.For, d.Known, tt.want)
-		}
-	}
-	for _, order := range [][]change{
-		{{at: at(10, 20), known: true}, {at: at(11, 12), known: true}, {came: true, at: at(30, 33), known: true}},
-		{{at: at(11, 12), known: true}, {at: at(10, 20), known: true}, {came: true, at: at(30, 33), known: true}},
-	} {
-		if d := without([2]railx.Node{}, 2, order); d.For != at(10, 22) {
-			t.Errorf("%v: want what holds whichever went last", d.For)
-		}
-	}
-	if d := without([2]railx.Node{}, 2, []change{{}, {came: true}}); !d.Known || d.For != at(0, 0) {
-		t.Errorf("%+v: one link stays, whatever was not seen", d)
-	}
-	if d := without([2]railx.Node{}, 1, []change{{}, {came: true, known: true}}); d.Known {
-		t.Error("a link that went unseen counts as known")
-	}
-}
-
 // Ensure that bins hold every duration, also if all are the same.
 func TestHistogram(t *testing.T) {
 	for _, took := range [][]timeline.Interval{

@@ -10,12 +10,11 @@ import (
 
 	"github.com/ocslab/ocslab/experiment"
 	"github.com/ocslab/ocslab/experiment/runs"
-	"github.com/ocslab/ocslab/internal/pause"
+	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/timeline"
 	"github.com/ocslab/ocslab/topology/infinitehbd"
-	"github.com/ocslab/ocslab/wire/cmis/ocst"
 )
 
 // ErrHalfOpen: a cable was left with one end on the path and the other not.
@@ -38,6 +37,15 @@ type Options struct {
 	LabText           []byte      // that the lab was parsed from; nil stores what the lab writes as
 	Args              []string    // the arguments that begin it, for people
 	Version, Revision string      // of ocslab
+
+	// Mode is what may happen to light that is nobody's on a bundle that is to be switched: Safe (the zero value) gives
+	// ocs.ErrConflict, Update takes it. A loop may always be taken, as it leads out of no node, and so may circuits of
+	// from, of to, and of the plans in Ours.
+	Mode ocs.Policy
+	Ours []*infinitehbd.Plan
+	// Refuse is asked before a change is recorded and sent; its error refuses that, and with it all that was to switch
+	// together with it. It may be called by several goroutines, for several switches. Nil refuses nothing.
+	Refuse func(sw *lab.Opened, c ocs.Change) error
 
 	// Settle is the settle window: a cable that is certainly half open for longer is an alarm. 0 is DefaultSettle.
 	Settle time.Duration
@@ -98,6 +106,7 @@ type job struct {
 	report   ocs.Report
 	done     bool // all of it was brought about
 	modules  []ModuleTime
+	watch    watch
 }
 
 // bringing is a plan that is being brought about.
@@ -106,20 +115,22 @@ type bringing struct {
 	opt    Options
 	from   *infinitehbd.Plan
 	to     *infinitehbd.Plan
-	jobs   []*job // in the order of the line
+	ours   []*infinitehbd.Plan // whose circuits may be taken; see Options.Mode
+	jobs   []*job              // in the order of the line
 	report *Report
 	wall   time.Time
 	ns     int64
 }
 
 // Bring brings the bundles of the line from one plan to another, and walks the rings. Only what differs is touched, and
-// nothing of nodes that are dead in to. A nil from is what the bundles say. Bundles have their circuits for themselves:
-// others are removed where something is to be changed.
+// nothing of nodes that are dead in to. A nil from is what the bundles say, and nothing is sent then before all of them
+// have been checked under Options.Mode. Bundles have their circuits for themselves: others are removed where something
+// is to be changed.
 //
 // Bundles of a group, and those at the two ends of a cable that comes or goes, switch together or, if one of them
-// cannot be prepared, not at all. Boards that are armed wait no longer than [ocst.ArmTimeout] for the others. What went
+// cannot be prepared, not at all. Boards that are armed wait no longer than ocst.ArmTimeout for the others. What went
 // well is left so when something else fails. The error matches [infinitehbd.ErrGroup] for a plan with a half-open
-// cable, [infinitehbd.ErrNode] for one of another line, ErrHalfOpen when a cable was left half open, [ocs.ErrVerify]
+// cable, [infinitehbd.ErrNode] for one of another line, [ocs.ErrConflict] for light that is nobody's, ErrHalfOpen when a cable was left half open, [ocs.ErrVerify]
 // when the light does not close the rings of the plan, and is else that of a bundle. The Report holds what was done.
 func (d *Domain) Bring(ctx context.Context, from, to *infinitehbd.Plan, opt Options) (*Report, error) {
 	for _, p := range []*infinitehbd.Plan{from, to} {
@@ -137,7 +148,10 @@ func (d *Domain) Bring(ctx context.Context, from, to *infinitehbd.Plan, opt Opti
 		opt.Patience = DefaultPatience
 	}
 	now := time.Now()
-	b := &bringing{d: d, opt: opt, from: from, to: to, report: &Report{}, wall: now.UTC(), ns: timeline.HostAxis().NS(now)}
+	b := &bringing{d: d, opt: opt, from: from, to: to, ours: append(slices.Clone(opt.Ours), to), report: &Report{}, wall: now.UTC(), ns: timeline.HostAxis().NS(now)}
+	if from != nil {
+		b.ours = append(b.ours, from)
+	}
 	if err := b.plan(ctx); err != nil {
 		return nil, err
 	}
@@ -157,9 +171,10 @@ func (d *Domain) Bring(ctx context.Context, from, to *infinitehbd.Plan, opt Opti
 func (b *bringing) plan(ctx context.Context) error {
 	refs := b.d.refs(b.to.Dead()...)
 	mixed := map[Ref]bool{}
+	var looks map[Ref]look
 	if b.from == nil {
-		looks, err := b.d.lookAll(ctx, refs, 0)
-		if err != nil {
+		var err error
+		if looks, err = b.d.lookAll(ctx, refs, 0); err != nil {
 			return err
 		}
 		states := map[infinitehbd.Node][]infinitehbd.State{}
@@ -179,6 +194,11 @@ func (b *bringing) plan(ctx context.Context) error {
 	for _, r := range refs {
 		from, to := b.from.State(r.Node, r.Bundle), b.to.State(r.Node, r.Bundle)
 		if from != to || mixed[r] {
+			if l, asked := looks[r]; asked {
+				if err := b.foreign(r, l.circuits(), len(l.modules)); err != nil {
+					return err
+				}
+			}
 			b.jobs = append(b.jobs, &job{ref: r, from: from, to: to})
 		}
 	}
@@ -245,16 +265,27 @@ func (b *bringing) parts() [][]*job {
 	return slices.DeleteFunc(all, func(p []*job) bool { return len(p) == 0 })
 }
 
-// part switches bundles together, or none of them.
+// part switches bundles together, or none of them. All of them are recorded before the first is armed: modules do not
+// stay armed for long, and a disk may take its time.
 func (b *bringing) part(ctx context.Context, jobs []*job) error {
-	together := ocs.NewRendezvous(len(jobs))
+	recorded, together := ocs.NewRendezvous(len(jobs)), ocs.NewRendezvous(len(jobs))
+	watching, cancel := context.WithCancel(ctx)
+	defer cancel()
 	err := side(jobs, func(j *job) error {
-		return together.Do(ctx, func(ctx context.Context) error { return b.apply(ctx, j) })
+		return together.Do(ctx, func(ctx context.Context) error {
+			return recorded.Do(ctx, func(before context.Context) error {
+				return b.apply(ctx, j, func() error { return ocs.Ready(before) }, watching)
+			})
+		})
 	})
 	if err != nil {
-		return err
+		cancel() // the walk says what is missing
 	}
-	return side(jobs, func(j *job) error { return b.settle(ctx, j) })
+	watched := side(jobs, func(j *job) error { return j.watch.wait() })
+	if err == nil {
+		err = watched
+	}
+	return err
 }
 
 // side does something with jobs side by side.
@@ -272,105 +303,65 @@ func side(jobs []*job, do func(*job) error) error {
 	return errors.Join(errs...)
 }
 
-// apply switches one bundle, reads it back and compares.
-func (b *bringing) apply(ctx context.Context, j *job) error {
-	sw, _, err := b.d.switchOf(ctx, j.ref)
+// apply switches one bundle, reads it back and compares. Its receivers are watched with another context, from when it has
+// switched on.
+func (b *bringing) apply(ctx context.Context, j *job, recorded func() error, watching context.Context) error {
+	opened, t, err := b.d.switchOf(ctx, j.ref)
 	if err != nil {
 		return err
 	}
-	n, err := modules(ctx, sw)
+	n, err := modules(ctx, opened)
 	if err != nil {
 		return fmt.Errorf("%s: %w", b.d.Name(j.ref), err)
 	}
-	want := MapOf(j.to, n)
+	var sw ocs.Switch = &timed{Switch: opened, recorded: recorded, job: j, begin: func() {
+		j.watch.begin(func() error { return b.settle(watching, j, t) })
+	}}
+	plan := func(have ocs.Map) (ocs.Change, error) {
+		c, err := ocs.Plan(have, MapOf(j.to, n), ocs.Overwrite)
+		if err == nil && !c.Empty() {
+			err = b.refused(opened, j.ref, have, c, n)
+		}
+		return c, err
+	}
 	if b.opt.History == nil {
-		j.report, err = ocs.Reconcile(ctx, sw, want, ocs.Overwrite)
+		j.report, err = ocs.Execute(ctx, sw, plan)
 	} else {
-		r := b.opt.History.Wrap(sw, history.Entry{Switch: sw.Name, Device: sw.Device, Command: b.opt.Command})
-		j.report, err = ocs.Reconcile(ctx, r, want, ocs.Overwrite)
+		r := b.opt.History.Wrap(sw, history.Entry{Switch: opened.Name, Device: opened.Device, Command: b.opt.Command})
+		j.report, err = ocs.Execute(ctx, r, plan)
 		err = errors.Join(err, r.Confirm(j.report, err))
 	}
 	if err != nil {
 		return fmt.Errorf("%s to %v: %w", b.d.Name(j.ref), j.to, err)
 	}
 	j.done = true
-	j.times(n)
 	return nil
 }
 
-// times says when the modules did what, as far as the receipt tells. The trigger took effect after it had begun to be
-// written, and so early that the switch was over when the last module was read.
-func (j *job) times(n int) {
-	r := j.report.Receipt
-	axis := timeline.HostAxis()
-	for m := range n {
-		t := ModuleTime{Ref: j.ref, Module: m + 1, From: j.from, To: j.to}
-		i := slices.IndexFunc(r.Parts, func(p ocs.Part) bool { return p.Name == fmt.Sprintf("module %d", m+1) })
-		if i < 0 || r.SendStart.IsZero() {
-			continue // it was as it should be
-		}
-		t.Took = r.Parts[i].Took
-		sent, over := axis.NS(r.SendStart), axis.NS(r.Acked)
-		t.Command = axis.Span(r.SendStart, r.Sent)
-		t.Busy = timeline.Between(sent, max(sent, over-int64(t.Took)))
-		t.Settled = timeline.Between(sent+int64(t.Took), max(sent+int64(t.Took), over))
-		j.modules = append(j.modules, t)
+// refused returns why a change of a bundle that holds have is not to be made.
+func (b *bringing) refused(sw *lab.Opened, r Ref, have ocs.Map, c ocs.Change, modules int) error {
+	if err := b.foreign(r, have, modules); err != nil || b.opt.Refuse == nil {
+		return err
 	}
+	return b.opt.Refuse(sw, c)
 }
 
-// settle waits until the lanes of a bundle are locked, and writes down when. A bundle that is dark has nothing to lock.
-func (b *bringing) settle(ctx context.Context, j *job) error {
-	if len(j.modules) == 0 {
+// foreign returns why a bundle may not be switched that holds have: see Options.Mode.
+func (b *bringing) foreign(r Ref, have ocs.Map, modules int) error {
+	if b.opt.Mode != "" && b.opt.Mode != ocs.Safe {
 		return nil
 	}
-	until := time.Now().Add(b.opt.Patience)
-	last := make([]int64, len(j.modules)) // when a reading began that was too early
-	clear, locked := make([]bool, len(j.modules)), make([]bool, len(j.modules))
-	for {
-		l := b.d.look(ctx, j.ref, 0)
-		if l.err != nil {
-			return l.err
-		}
-		all := true
-		for i := range j.modules {
-			t := &j.modules[i]
-			at := timeline.Between(max(t.Settled.Earliest, last[i]), max(t.Settled.Earliest, l.at.Latest))
-			lit, lock, wear := l.lit(t.Module, j.to)
-			t.Switches = wear
-			if lit && !clear[i] {
-				clear[i], t.Clear = true, at
-			}
-			if lit && lock && !locked[i] {
-				locked[i], t.Locked = true, at
-			}
-			if !locked[i] {
-				last[i], all = l.at.Earliest, false
-			}
-		}
-		if all || j.to == infinitehbd.Dark || time.Now().After(until) {
-			return nil // the walk says what is missing
-		}
-		if err := pause.For(ctx, 200*time.Microsecond); err != nil {
-			return err
+	known := []ocs.Map{MapOf(infinitehbd.Loop, modules)}
+	for _, p := range b.ours {
+		known = append(known, MapOf(p.State(r.Node, r.Bundle), modules))
+	}
+	for c := range have.All() {
+		if !slices.ContainsFunc(known, func(m ocs.Map) bool { return m.Has(c) }) {
+			return fmt.Errorf("%s: %w: it has the circuit %v, which is of none of the plans: the mode update takes it",
+				b.d.Name(r), ocs.ErrConflict, c)
 		}
 	}
-}
-
-// lit reports whether all lanes of a module have light in a state, whether they are locked, and its wear.
-func (l *look) lit(module int, s infinitehbd.State) (light, locked bool, switches uint32) {
-	for i := range l.modules {
-		t := &l.modules[i]
-		if t.Slot+1 != module {
-			continue
-		}
-		light, locked = true, true
-		for lane := range t.Lanes {
-			light = light && sends(&t.Lanes[lane], s) && receives(&t.Lanes[lane], s)
-			locked = locked && t.Lanes[lane].Lock == ocst.Locked
-		}
-		return light, locked, t.Switches
-	}
-	return false, false, 0
+	return nil
 }
 
 // conclude works out what the report says of all.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ocslab/ocslab/internal/natural"
 	"github.com/ocslab/ocslab/lab"
+	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/topology/infinitehbd"
 )
 
@@ -109,7 +110,7 @@ func newBed(ctx context.Context, hops int, model string, opt DemoOptions, edit f
 // options are those of a change that is kept as a run of a name.
 func (b *bed) options(name, about string) Options {
 	o := b.opt.Options
-	o.Name, o.About = "infinitehbd-"+name, about
+	o.Name, o.About, o.Mode = "infinitehbd-"+name, about, ocs.Update // the lab is ours alone
 	return o
 }
 

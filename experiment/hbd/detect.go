@@ -3,12 +3,16 @@ package hbd
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 
+	"github.com/ocslab/ocslab/experiment"
 	"github.com/ocslab/ocslab/internal/pause"
 	"github.com/ocslab/ocslab/timeline"
 	"github.com/ocslab/ocslab/topology/infinitehbd"
+	"github.com/ocslab/ocslab/wire/cmis/ocst"
 )
 
 // FailureKind is what has failed.
@@ -83,14 +87,19 @@ func (d *Domain) Detect(ctx context.Context, opt DetectOptions) (*Failure, error
 			return nil, fmt.Errorf("%s does not answer when the watch begins: %w", d.Name(r), l.err)
 		}
 	}
+	_, good := d.glanceAll(ctx, refs, base, opt.Answer) // the last round in which nothing was wrong
 	if opt.Began != nil {
 		opt.Began()
 	}
-	good := base // the last round in which nothing was wrong
 	count, since := map[failureKey]int{}, map[failureKey]Failure{}
-	for {
+	for round := 1; ; round++ {
 		if err := pause.For(ctx, opt.Poll); err != nil {
 			return nil, err
+		}
+		changed, glances := d.glanceAll(ctx, refs, base, opt.Answer)
+		if !changed && len(count) == 0 && round%fullRound != 0 {
+			good = glances
+			continue
 		}
 		now, err := d.lookAll(ctx, refs, opt.Answer)
 		if err != nil {
@@ -98,14 +107,105 @@ func (d *Domain) Detect(ctx context.Context, opt DetectOptions) (*Failure, error
 		}
 		found := d.failures(base, now)
 		if len(found) == 0 {
-			good = now
+			good = glances
 			clear(count)
 			continue
+		}
+		if len(count) == 0 {
+			d.sooner(base, now, glances)
 		}
 		if f := d.sure(found, count, since, good, now, opt.Rounds); f != nil {
 			return f, nil
 		}
 	}
+}
+
+// fullRound: every so many rounds bundles are asked for all they have to say, also when a glance at the lanes shows
+// nothing. A lane that sends less, and whose receivers nobody needs, is seen then only.
+const fullRound = 32
+
+// glanceAll asks bundles for their lanes, all at the same time, and reports whether any of them does not answer, has a
+// lane on another path than in base, or has lost light. The looks hold when that was, and the lanes of those that have
+// changed.
+func (d *Domain) glanceAll(ctx context.Context, refs []Ref, base map[Ref]look, within time.Duration) (bool, map[Ref]look) {
+	all, other := make([]look, len(refs)), make([]bool, len(refs))
+	var wait sync.WaitGroup
+	for i, r := range refs {
+		wait.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, within)
+			defer cancel()
+			from := time.Now()
+			all[i], other[i] = look{ref: r}, true
+			all[i].err = experiment.Guard(func() error {
+				_, t, err := d.switchOf(ctx, r)
+				if err != nil {
+					return err
+				}
+				lanes, _, err := t.Lanes(ctx)
+				if err == nil {
+					was := base[r]
+					other[i] = was.changed(lanes)
+				}
+				return err
+			})
+			all[i].at = timeline.HostAxis().Span(from, time.Now())
+		})
+	}
+	wait.Wait()
+	byRef, changed := map[Ref]look{}, false
+	for i, l := range all {
+		if other[i] && l.err == nil {
+			l.err = errChanged
+		}
+		byRef[l.ref], changed = l, changed || other[i]
+	}
+	return changed, byRef
+}
+
+// errChanged is in the look of a bundle that a glance has found changed.
+var errChanged = errors.New("its lanes have changed")
+
+// changed reports whether lanes of the modules of a look are on other paths, or have lost the light of their receivers.
+func (l *look) changed(now []ocst.LaneStatus) bool {
+	if len(now) != len(l.modules) {
+		return true
+	}
+	for m, s := range now {
+		was := &l.modules[m]
+		for lane := range was.Lanes {
+			t := &was.Lanes[lane]
+			if s.Path[lane] != t.Path || s.Loop[lane] != was.Loop[lane] || s.Lock[lane] == ocst.NoLight && t.Lock != ocst.NoLight {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sooner has looks end when a glance at the same bundle, just before, had shown the same: it does not answer, or receivers
+// have lost light that they still lack.
+func (d *Domain) sooner(base, now, glances map[Ref]look) {
+	for r, g := range glances {
+		l, was := now[r], base[r]
+		lost := l.err == nil && errors.Is(g.err, errChanged) && l.lost(&was)
+		silent := l.err != nil && g.err != nil && !errors.Is(g.err, errChanged)
+		if lost || silent {
+			l.at = g.at
+			now[r] = l
+		}
+	}
+}
+
+// lost reports whether a receiver has no light that had some.
+func (l *look) lost(was *look) bool {
+	for m := range min(len(l.modules), len(was.modules)) {
+		for lane := range lanes {
+			if l.modules[m].Lanes[lane].Lock == ocst.NoLight && was.modules[m].Lanes[lane].Lock != ocst.NoLight {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // failureKey tells failures apart.

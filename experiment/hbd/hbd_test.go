@@ -303,7 +303,7 @@ func TestDomain_Bypass(t *testing.T) {
 	if err := d.SetPower(t.Context(), 2, true); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := d.Bring(t.Context(), nil, plan, Options{}); err != nil {
+	if r, err := d.Bring(t.Context(), nil, plan, Options{Mode: ocs.Update}); err != nil {
 		t.Fatal(err, r)
 	}
 }
@@ -399,7 +399,7 @@ func TestDomain_Bring_Fails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err = d.Bring(t.Context(), nil, build(t, line, nil, infinitehbd.Group{1, 2, 3}), Options{})
+	r, err = d.Bring(t.Context(), nil, build(t, line, nil, infinitehbd.Group{1, 2, 3}), Options{Mode: ocs.Update})
 	if !errors.Is(err, ocs.ErrDenied) || errors.Is(err, ocs.ErrPartner) || r.Bundles != 0 {
 		t.Errorf("a module that cannot be prepared: %d bundles were switched, %v", r.Bundles, err)
 	}

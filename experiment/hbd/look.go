@@ -22,6 +22,7 @@ const enough cmis.Power = 500
 // teller is a bundle that says how its modules are.
 type teller interface {
 	Telemetry(ctx context.Context) ([]ocstrx.Telemetry, error)
+	Lanes(ctx context.Context, slots ...int) ([]ocst.LaneStatus, ocs.Receipt, error)
 }
 
 // look is what a bundle said once.
@@ -106,6 +107,28 @@ func (l *look) state() (infinitehbd.State, error) {
 		return infinitehbd.Dark, fmt.Errorf("%w: the board has no modules", ErrLab)
 	}
 	return first, nil
+}
+
+// circuits are those of the bundle, as its driver has them: a lane on a loop goes where the loop takes it.
+func (l *look) circuits() ocs.Map {
+	n := ocs.Port(len(l.modules) * lanes)
+	var ccs []ocs.CrossConnect
+	for m := range l.modules {
+		t := &l.modules[m]
+		for lane := range t.Lanes {
+			in := ocs.Port(m*lanes + lane + 1)
+			switch t.Lanes[lane].Path {
+			case ocst.Path1:
+				ccs = append(ccs, ocs.CrossConnect{Ingress: in, Egress: n + in})
+			case ocst.Path2:
+				ccs = append(ccs, ocs.CrossConnect{Ingress: in, Egress: 2*n + in})
+			case ocst.LoopPath:
+				ccs = append(ccs, ocs.CrossConnect{Ingress: in, Egress: 3*n + ocs.Port(m*lanes+int(t.Loop[lane])+1)})
+			}
+		}
+	}
+	m, _ := ocs.NewMap(ccs...) // what modules contradict themselves about is empty here; the change finds it
+	return m
 }
 
 // laneState is the state of one lane of a module.

@@ -14,6 +14,7 @@ import (
 	"github.com/ocslab/ocslab/internal/natural"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/ocs"
+	"github.com/ocslab/ocslab/timeline"
 	"github.com/ocslab/ocslab/topology/crosswiring"
 )
 
@@ -290,11 +291,30 @@ func (a *applying) reconcile(ctx context.Context, step int, name string, want oc
 func (a *applying) after(ctx context.Context, step int, mv experiment.Move) error {
 	if m := a.moves[step]; m.commits != nil {
 		a.record(m, mv)
+	} else {
+		a.report.Cold = took(mv)
 	}
 	if step < len(a.moves)-1 {
 		return nil
 	}
 	return a.verify(ctx)
+}
+
+// took is how long switches took, from the first command to the last reply; 0 if none was sent.
+func took(mv experiment.Move) time.Duration {
+	var first, last []int64
+	for _, m := range mv.Marks {
+		switch m.Stage {
+		case timeline.Command:
+			first = append(first, m.Earliest)
+		case timeline.Ack:
+			last = append(last, m.Latest)
+		}
+	}
+	if len(first) == 0 || len(last) == 0 {
+		return 0
+	}
+	return time.Duration(slices.Max(last) - slices.Min(first))
 }
 
 // finish notes how the run ended.

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ocslab/ocslab/experiment/sequence"
 	"github.com/ocslab/ocslab/internal/natural"
 	"github.com/ocslab/ocslab/lab"
+	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/timeline"
 	"github.com/ocslab/ocslab/topology/crosswiring"
 	"github.com/ocslab/ocslab/topology/crosswiring/walk"
@@ -23,7 +26,7 @@ type DemoOptions struct {
 	Topologies       int           // that the testbed goes through; 0 is 20, below 0 is none
 	Events           int           // of half the links switched that are measured with NICs; 0 is 2, below 0 is none
 	Firmware         string        // of these NICs; "" is connectx-6-dx/autoneg-off
-	Large            bool          // also plans 32,768 ports: 256 switches of 128 ports, without light
+	Large            bool          // also 32,768 ports on 256 switches: ten topologies are planned, and one emulated
 	Seed             uint64
 	// Tell is given each result as it is there. Nil prints nothing.
 	Tell func(DemoStage)
@@ -70,7 +73,7 @@ func Demo(ctx context.Context, opt DemoOptions) error {
 	if opt.Tell == nil {
 		opt.Tell = func(DemoStage) {}
 	}
-	for _, stage := range []func(context.Context, DemoOptions) error{demoTriangle, demoTestbed, demoStaged, demoLarge, demoJobs, demoSteps} {
+	for _, stage := range []func(context.Context, DemoOptions) error{demoTriangle, demoTestbed, demoStaged, demoJobs, demoSteps, demoLarge} {
 		if err := stage(ctx, opt); err != nil {
 			return err
 		}
@@ -258,8 +261,11 @@ func rewire(running *crosswiring.Config, d *crosswiring.Demand, seed uint64) (De
 
 // stepLines is a table of topologies.
 func stepLines(steps []DemoStep) []string {
-	lines := []string{"topology  plan ms  kept/bisect/euler  removed  per switch  rewired ports  untouched links  commit ms  " +
-		"link down ms (median, most)"}
+	lines := []string{
+		"kept is the part of the circuits that stays as planned, and by two methods it is compared with; commit is from the first",
+		"command until all is read back; a link is down from when the first of its ports goes dark until there is light both ways",
+		"topology  plan ms  kept/bisect/euler  removed  per switch  rewired ports  untouched links  commit ms  link down ms: median / most",
+	}
 	for i, s := range steps {
 		r := s.Moved
 		most := 0
@@ -282,7 +288,7 @@ func longest(rounds []Round) (d time.Duration) {
 	return d
 }
 
-// downText is "51, 80 (2 of 40 not seen)" of how long links were down.
+// downText is "51 / 80 ±6 (2 of 40 not seen)" of how long links were down.
 func downText(links []LinkDown) string {
 	var known []timeline.Interval
 	for _, l := range links {
@@ -293,7 +299,8 @@ func downText(links []LinkDown) string {
 	text := "-"
 	if len(known) > 0 {
 		median, most := timeline.Quantile(known, 0.5), timeline.Quantile(known, 1)
-		text = fmt.Sprintf("%.0f, %.0f", inMS(time.Duration(median.Mid())), inMS(time.Duration(most.Latest)))
+		text = fmt.Sprintf("%.0f / %.0f ±%.0f", inMS(time.Duration(median.Mid())), inMS(time.Duration(most.Mid())),
+			math.Ceil(inMS(max(median.Width(), most.Width())/2)))
 	}
 	if n := len(links) - len(known); n > 0 {
 		text += fmt.Sprintf(" (%d of %d not seen)", n, len(links))
@@ -388,7 +395,7 @@ func (b *bed) deadSwitch(ctx context.Context, running *crosswiring.Config, dead 
 	return nil
 }
 
-// demoLarge plans what is too much for sockets.
+// demoLarge plans topologies of 32,768 ports, and brings the first two about.
 func demoLarge(ctx context.Context, opt DemoOptions) error {
 	if !opt.Large {
 		return nil
@@ -421,7 +428,41 @@ func demoLarge(ctx context.Context, opt DemoOptions) error {
 		lines = append(lines, line)
 	}
 	opt.Tell(DemoStage{Name: "large", Lines: lines,
-		Title: fmt.Sprintf("128 pods, 256 switches of 128 ports, %d topologies that each move a tenth of the links (planned, not emulated)", topologies)})
+		Title: fmt.Sprintf("128 pods, 256 switches of 128 ports: %d topologies that each move a tenth of the links, planned", topologies)})
+	next, _, err := crosswiring.Rewire(running, demands[0], crosswiring.RewireOptions{Seed: opt.Seed})
+	if err != nil {
+		return err
+	}
+	return lightLarge(ctx, opt, running, next)
+}
+
+// lightLarge brings the first of two configurations of a large fabric about on emulated switches, without hosts, and then the second.
+func lightLarge(ctx context.Context, opt DemoOptions, running, next *crosswiring.Config) error {
+	f := running.Fabric()
+	o := LabOptions{Switching: opt.Switching, Seed: opt.Seed}
+	size, err := o.fit(f)
+	if err != nil {
+		return err
+	}
+	opt.Lab.Timeout = max(opt.Lab.Timeout, time.Minute) // 256 servers on a few processors
+	b := &bed{opt: opt}
+	if b.text, err = LabFile(f, o); err != nil {
+		return err
+	}
+	if b.file, err = lab.Parse("crosswiring.yaml", b.text); err != nil {
+		return err
+	}
+	b.cables, err = FindCables(ctx, b.file, f, func(context.Context, string) (ocs.Geometry, error) { return ocs.TwoSided(size, size), nil })
+	if err != nil {
+		return err
+	}
+	r, err := b.move(ctx, "large", running, next, Paired)
+	if err != nil {
+		return err
+	}
+	opt.Tell(DemoStage{Name: "large-light", Moved: r, Title: fmt.Sprintf("the first of them on %d emulated switches", len(f.Switches())),
+		Lines: []string{fmt.Sprintf("from nothing to %d circuits: %.1f s from the first command to the last reply; then to the first topology: "+
+			"%.1f s until all was read back", running.Count(), r.Cold.Seconds(), longest(r.Rounds).Seconds())}})
 	return nil
 }
 
@@ -629,16 +670,30 @@ func demoSteps(ctx context.Context, opt DemoOptions) error {
 	if err != nil {
 		return err
 	}
-	lines = append(lines, fmt.Sprintf("modelled: steps of %v that stall for the outage of each event in them; "+
-		"the last column with the %v deduced from the paper's 30 s", PaperStep, PaperOutage), "every     measured outage  paper      deduced outage")
-	for i, r := range table {
-		every := "never"
-		if r.Every > 0 {
-			every = r.Every.String()
-		}
-		lines = append(lines, fmt.Sprintf("%-8s  %9.1f ms     %6.1f ms  %6.1f ms", every, inMS(r.Mean), inMS(r.Paper), inMS(deduced[i].Mean)))
-	}
+	lines = append(lines, tableLines(table, deduced)...)
 	opt.Tell(DemoStage{Name: "steps", Lines: lines, Table: table,
 		Title: "half the links switched every 30, 60, 90 s, and training steps modelled by it (table 1)"})
 	return nil
+}
+
+// tableLines are table 1 of the paper beside two models of it: with outages that were measured, and with the one that is deduced.
+func tableLines(measured, deduced []StepRow) []string {
+	lines := []string{fmt.Sprintf("modelled, not trained: steps of %v that stall for the outage of each event in them, as measured until links are up,", PaperStep),
+		fmt.Sprintf("or for the %v deduced from the paper's 30 s; beside them by how much they differ from the paper", PaperOutage),
+		"every   paper       measured outage    deduced outage     stall that gives the paper's"}
+	var fits []string
+	for i, r := range measured {
+		every, stall := "never", "-"
+		if r.Every > 0 {
+			every, stall = fmt.Sprintf("%.0f s", r.Every.Seconds()), fmt.Sprintf("%.2f s", r.PaperStall().Seconds())
+			fits = append(fits, stall)
+		}
+		lines = append(lines, fmt.Sprintf("%-6s  %6.1f ms  %s  %s  %s", every, inMS(r.Paper), besidePaper(r), besidePaper(deduced[i]), stall))
+	}
+	return append(lines, fmt.Sprintf("no constant stall fits the paper's three: they ask for %s", strings.Join(fits, ", ")))
+}
+
+// besidePaper is "1242.2 ms (+5.7 %)".
+func besidePaper(r StepRow) string {
+	return fmt.Sprintf("%6.1f ms (%+.1f %%)", inMS(r.Mean), 100*(float64(r.Mean)/float64(r.Paper)-1))
 }

@@ -12,12 +12,10 @@ import (
 	"github.com/ocslab/ocslab/topology/crosswiring"
 )
 
-// event is a link between two pods that went or came.
+// event is a link between two pods that went, or came.
 type event struct {
-	pods  [2]int // the smaller number first
-	came  bool
-	at    timeline.Interval
-	known bool
+	timeline.LinkEvent
+	pods [2]int // the smaller number first
 }
 
 type markKey struct {
@@ -101,7 +99,7 @@ func (a *applying) links(m move, at marks) {
 			continue
 		}
 		e := a.event(l, at, timeline.Light, timeline.Later)
-		e.came = true
+		e.Came = true
 		a.events = append(a.events, e)
 		a.report.Links = append(a.report.Links, a.down(l, e, gone, m, at))
 	}
@@ -120,14 +118,14 @@ func (a *applying) event(l crosswiring.PortLink, at marks, stage timeline.Stage,
 	one, known := at[markKey{stage, a.cables.nics[l.A].Rx.String()}]
 	other, also := at[markKey{stage, a.cables.nics[l.B].Rx.String()}]
 	return event{
-		pods: [2]int{min(l.A.Pod, l.B.Pod), max(l.A.Pod, l.B.Pod)},
-		at:   of(one, other), known: known && also,
+		timeline.LinkEvent{At: of(one, other), Known: known && also},
+		[2]int{min(l.A.Pod, l.B.Pod), max(l.A.Pod, l.B.Pod)},
 	}
 }
 
 // down returns for how long the ports of a link that came were out of work.
 func (a *applying) down(l crosswiring.PortLink, came event, gone map[crosswiring.Port]event, m move, at marks) LinkDown {
-	d := LinkDown{Link: l, Known: came.known}
+	d := LinkDown{Link: l, Known: came.Known}
 	var since timeline.Interval
 	found := false
 	for _, p := range []crosswiring.Port{l.A, l.B} {
@@ -135,9 +133,9 @@ func (a *applying) down(l crosswiring.PortLink, came event, gone map[crosswiring
 		switch {
 		case !was:
 		case !found:
-			since, found, d.Known = e.at, true, d.Known && e.known
+			since, found, d.Known = e.At, true, d.Known && e.Known
 		default:
-			since, d.Known = timeline.Earlier(since, e.at), d.Known && e.known
+			since, d.Known = timeline.Earlier(since, e.At), d.Known && e.Known
 		}
 	}
 	if !found {
@@ -147,7 +145,8 @@ func (a *applying) down(l crosswiring.PortLink, came event, gone map[crosswiring
 	if !d.Known {
 		return d
 	}
-	d.For = timeline.Between(max(0, came.at.Sub(since).Earliest), max(0, came.at.Sub(since).Latest))
+	d.For = came.At.Sub(since)
+	d.For = timeline.Between(max(0, d.For.Earliest), max(0, d.For.Latest))
 	one, known := at[markKey{timeline.CarrierUp, a.cables.nics[l.A].Name}]
 	other, also := at[markKey{timeline.CarrierUp, a.cables.nics[l.B].Name}]
 	if known && also {
@@ -158,9 +157,9 @@ func (a *applying) down(l crosswiring.PortLink, came event, gone map[crosswiring
 
 // apart works out how long pods had no link.
 func (a *applying) apart() []PodsDown {
-	byPods := map[[2]int][]event{}
+	byPods := map[[2]int][]timeline.LinkEvent{}
 	for _, e := range a.events {
-		byPods[e.pods] = append(byPods[e.pods], e)
+		byPods[e.pods] = append(byPods[e.pods], e.LinkEvent)
 	}
 	if len(byPods) == 0 {
 		return nil
@@ -173,61 +172,13 @@ func (a *applying) apart() []PodsDown {
 			had, has = had+before.At(h, pods[0], pods[1]), has+after.At(h, pods[0], pods[1])
 		}
 		if had > 0 && has > 0 {
-			all = append(all, without(pods, had, events))
+			d := PodsDown{A: pods[0], B: pods[1]}
+			d.For, d.Known = timeline.Outage(had, events)
+			all = append(all, d)
 		}
 	}
 	slices.SortFunc(all, func(a, b PodsDown) int {
 		return cmp.Or(cmp.Compare(b.For.Latest, a.For.Latest), cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B))
 	})
 	return all
-}
-
-// without returns how long two pods that begin with some links had none, through events. That is exact: the links are
-// fewest if each went at the earliest and came at the latest, and most if it was the other way around. Where a monitor did not
-// say, it is known only if the links that stay are enough.
-func without(pods [2]int, links int, events []event) PodsDown {
-	d := PodsDown{A: pods[0], B: pods[1], Known: true}
-	stay := links
-	for _, e := range events {
-		if !e.came {
-			stay--
-		}
-		d.Known = d.Known && e.known
-	}
-	if stay > 0 || !d.Known {
-		d.Known = d.Known || stay > 0
-		return d
-	}
-	d.For = timeline.Between(
-		dark(links, events, func(e event) int64 {
-			if e.came {
-				return e.at.Earliest
-			}
-			return e.at.Latest
-		}),
-		dark(links, events, func(e event) int64 {
-			if e.came {
-				return e.at.Latest
-			}
-			return e.at.Earliest
-		}))
-	return d
-}
-
-// dark returns for how long there is no link if each event is at that time.
-func dark(links int, events []event, at func(event) int64) (total int64) {
-	var since int64
-	for _, e := range slices.SortedStableFunc(slices.Values(events), func(a, b event) int { return cmp.Compare(at(a), at(b)) }) {
-		switch {
-		case !e.came:
-			if links--; links == 0 {
-				since = at(e)
-			}
-		default:
-			if links++; links == 1 {
-				total += at(e) - since
-			}
-		}
-	}
-	return total
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/ocs"
-	"github.com/ocslab/ocslab/timeline"
 	"github.com/ocslab/ocslab/topology"
 	"github.com/ocslab/ocslab/topology/crosswiring"
 )
@@ -618,34 +617,6 @@ func TestApply_Verify(t *testing.T) {
 	}
 	if err := a.compare(append(slices.Clone(links), crosswiring.PortLink{})); !errors.Is(err, ocs.ErrVerify) {
 		t.Errorf("error %v", err)
-	}
-}
-
-// Ensure the time without a link is from the last that goes to the first that comes.
-func TestWithout(t *testing.T) {
-	at := func(a, b int64) timeline.Interval { return timeline.Between(a, b) }
-	went := func(a, b int64) event { return event{at: at(a, b), known: true} }
-	came := func(a, b int64) event { return event{came: true, at: at(a, b), known: true} }
-	for _, tt := range []struct {
-		name   string
-		links  int
-		events []event
-		want   timeline.Interval
-	}{
-		{"one of two", 2, []event{went(10, 12), came(30, 33)}, at(0, 0)},
-		{"both", 2, []event{went(10, 12), went(11, 15), came(30, 33)}, at(15, 22)},
-		{"twice", 1, []event{went(10, 12), came(20, 21), went(40, 40), came(45, 46)}, at(13, 17)},
-		{"in the order of time", 1, []event{came(5, 6), went(10, 12)}, at(0, 0)},
-	} {
-		if d := without([2]int{0, 1}, tt.links, tt.events); d.For != tt.want || !d.Known {
-			t.Errorf("%s: %v, known %v; want %v", tt.name, d.For, d.Known, tt.want)
-		}
-	}
-	if d := without([2]int{}, 2, []event{{}, {came: true}}); !d.Known || d.For != at(0, 0) {
-		t.Errorf("%+v: one link stays, whatever was not seen", d)
-	}
-	if d := without([2]int{}, 1, []event{{}, came(1, 2)}); d.Known {
-		t.Error("a link that went unseen counts as known")
 	}
 }
 

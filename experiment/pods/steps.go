@@ -17,7 +17,8 @@ import (
 const PaperStep = 1103 * time.Millisecond
 
 // PaperOutage is how long a step would have to stall for each event that the paper's step of 1175.4 ms comes about when half the
-// links are switched every 30 s. It is deduced (ours): with it, one event in 30 s makes 1103.0 ms 1175.4 ms.
+// links are switched every 30 s. It is deduced (ours): with it, one event in 30 s makes 1103.0 ms 1175.4 ms. No constant fits the
+// paper's steps for 60 and 90 s, too: see [StepRow.PaperStall].
 const PaperOutage = 1850 * time.Millisecond
 
 // ErrStepModel: a step model that makes no sense. Test with errors.Is.
@@ -39,6 +40,15 @@ type StepRow struct {
 	Steps  int
 	Mean   time.Duration
 	Paper  time.Duration // as table 1 has it; 0 where it has none
+}
+
+// PaperStall returns for how long each event of a row would have to stall a step for the mean that the paper has (ours); 0 if it has
+// none, or the row no events. A mean step is the step without events over 1 - stall/every.
+func (r StepRow) PaperStall() time.Duration {
+	if r.Every <= 0 || r.Paper <= 0 {
+		return 0
+	}
+	return time.Duration((1 - float64(PaperStep)/float64(r.Paper)) * float64(r.Every))
 }
 
 // paperSteps is table 1 of the paper.

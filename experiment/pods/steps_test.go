@@ -2,6 +2,7 @@ package pods
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 )
@@ -25,6 +26,31 @@ func TestStepTable(t *testing.T) {
 	}
 	if d := rows[0].Mean - rows[0].Paper; d.Abs() > time.Millisecond {
 		t.Errorf("every 30 s: %v, and the paper has %v", rows[0].Mean, rows[0].Paper)
+	}
+}
+
+// Ensure the stall that the paper's steps ask for is the deduced one for 30 s, falls from there, and gives the paper's steps.
+func TestStepRow_PaperStall(t *testing.T) {
+	rows, err := StepTable(StepModel{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stalls []time.Duration
+	for _, r := range rows {
+		stalls = append(stalls, r.PaperStall().Round(10*time.Millisecond))
+		if r.Every == 0 {
+			continue
+		}
+		again, err := StepTable(StepModel{Every: []time.Duration{r.Every}, Outages: []time.Duration{r.PaperStall()}})
+		if err != nil || (again[0].Mean-r.Paper).Abs() > time.Millisecond {
+			t.Errorf("every %v: %+v, error %v", r.Every, again, err)
+		}
+	}
+	if want := []time.Duration{PaperOutage, 530 * time.Millisecond, 20 * time.Millisecond, 0}; !slices.Equal(stalls, want) {
+		t.Errorf("%v, want %v", stalls, want)
+	}
+	if s := (StepRow{Every: time.Second}).PaperStall(); s != 0 {
+		t.Errorf("%v where the paper has no step", s)
 	}
 }
 

@@ -58,7 +58,10 @@ type Report struct {
 	Change *crosswiring.Change
 	// Planned is how long it took to work out what goes, what comes and in which rounds.
 	Planned time.Duration
-	Rounds  []Round
+	// Cold is how long the switches took to be brought to the configuration before, from the first command to the last reply; 0 if
+	// they held it.
+	Cold   time.Duration
+	Rounds []Round
 	// Switches are those that changed, in the order of rounds.
 	Switches []SwitchReport
 	Links    []LinkDown // that came, those that took longest first

@@ -485,3 +485,21 @@ func TestJoinPhase(t *testing.T) {
 	s.want(s.ask(proto.Demand, "dp/0", 1, 0, 1), "ack 1 noop")
 	s.idle()
 }
+
+// TestJoinPhase_Transfer: a rank that asks for the next transfer while the other is late to end the last waits, since the other
+// may do something else first.
+func TestJoinPhase_Transfer(t *testing.T) {
+	s := newScene(t, labJob, "00", Options{})
+	s.want(s.ask(proto.Demand, "pp/0", 0, 0, 0, 2), "ack 0 noop", "ack 2 noop")
+	s.release("pp/0", 0, 0, 0)
+	s.want(s.ask(proto.Demand, "pp/0", 1, 0, 0))
+	s.want(s.at(10 * joinGrace))
+	s.release("pp/0", 0, 0, 2)
+	s.want(s.ask(proto.Demand, "dp/1", 0, 0, 2, 3), "apply 01")
+	s.want(s.done(0), "ack 2 applied", "ack 3 applied")
+	s.release("dp/1", 0, 0, 2, 3)
+	s.ask(proto.Demand, "pp/0", 1, 0, 2)
+	s.want(s.ask(proto.Demand, "pp/1", 0, 0, 1, 3), "apply 00")
+	s.want(s.done(1), "ack 0 applied", "ack 2 applied", "ack 1 applied", "ack 3 applied")
+	s.idle()
+}

@@ -525,9 +525,12 @@ func (e *engine) start(b *barrier) {
 	}
 }
 
-// inPhase reports whether all who have not asked for an operation hold circuits of an earlier one of the unit.
+// inPhase reports whether all who have not asked for an operation hold circuits of an earlier one of the unit, so that they may
+// be in the middle of a phase. One who is only late does no harm to a group, whose members do the same in the same order: it asks
+// next for what the others have joined. Transfers are asked for each time, and of the two ranks each has a program of its own: who
+// is late may have something else to do next, which would wait for the circuits of the other.
 func (e *engine) inPhase(b *barrier) bool {
-	if e.mode != normal || b.demanded == 0 || b.demanded < b.asked {
+	if e.mode != normal || b.unit.group.Axis == opus.PP || b.demanded == 0 || b.demanded < b.asked {
 		return false
 	}
 	for i, x := range b.unit.members {

@@ -13,6 +13,9 @@ import (
 	"github.com/ocslab/ocslab/examples"
 	"github.com/ocslab/ocslab/experiment/report"
 	"github.com/ocslab/ocslab/lab"
+	"github.com/ocslab/ocslab/ocs"
+	"github.com/ocslab/ocslab/orchestrator/check"
+	"github.com/ocslab/ocslab/orchestrator/rail"
 	"github.com/ocslab/ocslab/orchestrator/trace"
 	"github.com/ocslab/ocslab/timeline"
 	"github.com/ocslab/ocslab/topology/opus"
@@ -102,6 +105,28 @@ func TestLabRun(t *testing.T) {
 				t.Errorf("does not say what is missing in memory: %s", r.section().Text)
 			}
 		})
+	}
+}
+
+// Ensure a rail that is ahead of the others is at the first measured step when its own part of the last before is over.
+func TestTell_RailAhead(t *testing.T) {
+	begin := time.Now()
+	change := func(name string, req uint64, after time.Duration) rail.Event {
+		return rail.Event{What: rail.Connected, Rail: name, Requests: []uint64{req}, Receipt: ocs.Receipt{Begun: begin.Add(after)}}
+	}
+	ns := func(after time.Duration) int64 { return timeline.HostAxis().NS(begin.Add(after)) }
+	const last = learning - 1
+	r := &labResult{ends: make([]int64, learning+1)}
+	r.ends[last], r.ends[learning] = ns(4*time.Second), ns(8*time.Second)
+	r.tell(&recorder{
+		events: []rail.Event{change("rail0", 1, 0), change("rail1", 1, 0), change("rail0", 2, 2*time.Second), change("rail1", 2, 5*time.Second)},
+		ops: []check.Op{{Rail: "rail0", Step: last, EndNS: ns(time.Second)}, {Rail: "rail1", Step: last, EndNS: ns(3 * time.Second)},
+			{Rail: "rail0", Step: learning, EndNS: ns(7 * time.Second)}, {Rail: "rail1", Step: learning, EndNS: ns(8 * time.Second)}},
+	})
+	for _, name := range []string{"rail0", "rail1"} {
+		if n := len(r.in(learning, name)); n != 1 || len(r.changes) != 2 {
+			t.Errorf("%s: %d changes in the first measured step, and %d in all", name, n, len(r.changes))
+		}
 	}
 }
 

@@ -233,7 +233,7 @@ func (r *labResult) tell(rec *recorder) {
 	by := map[string]*labChange{}
 	axis := timeline.HostAxis()
 	for _, e := range rec.events {
-		if axis.NS(e.Receipt.Begun) < r.ends[learning-1] {
+		if axis.NS(e.Receipt.Begun) < r.over(e.Rail, learning-1) {
 			continue
 		}
 		key := request(e.Rail, e.Requests[0])

@@ -73,7 +73,7 @@ func (k *keeper) share(this, other []int, links []int32, old [][]int32) []int32 
 	if k.settled() {
 		return first
 	}
-	start := int32(len(k.flow.to))
+	start := int32(len(k.flow.arcs))
 	for way, all := range links {
 		u, v := k.ends(way)
 		k.flow.arc(u, n+v, first[way]-low[way], 0)

@@ -121,7 +121,7 @@ func TestDemand_With(t *testing.T) {
 }
 
 func TestNewDemand_Refuses(t *testing.T) {
-	for _, x := range [][2]int{{0, 1}, {-1, 1}, {1, 0}, {4097, 1}, {4096, 2}, {1, 1 << 40}, {math.MaxInt, math.MaxInt}} {
+	for _, x := range [][2]int{{0, 1}, {-1, 1}, {1, 0}, {2049, 1}, {2048, 5}, {1, 1 << 40}, {math.MaxInt, math.MaxInt}} {
 		if _, err := crosswiring.NewDemand(x[0], x[1]); !errors.Is(err, crosswiring.ErrDemand) {
 			t.Errorf("%v: got %v", x, err)
 		}

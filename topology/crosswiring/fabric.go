@@ -8,7 +8,7 @@ import (
 
 // Limits of what is planned: far beyond any cluster, and small enough that what is held fits in memory.
 const (
-	MaxPods  = 4096    // pods of a fabric
+	MaxPods  = 2048    // pods of a fabric
 	MaxPorts = 1 << 24 // spine ports of a fabric, and entries of a demand: pods by pods by groups
 )
 

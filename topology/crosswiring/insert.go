@@ -43,8 +43,9 @@ func NewIncremental(running *Config) (*Incremental, error) {
 	return x, nil
 }
 
-// Insert adds a link and returns how many running links move to other ports for it, which lose their light for a while: as
-// few as any one exchange between two pairs of switches needs.
+// Insert adds a link and returns how many running links move to other ports for it, which lose their light for a while. It
+// moves no link if there is a pair that is free at both ends, else up to two that are in the way on some pair if they have
+// a place elsewhere, else those on the shortest path along which two pairs can exchange theirs. Fewer may do.
 //
 // It is 0 if both spines have at most S/2 links with this one, whatever was inserted and removed before: the pairs that one
 // end uses to send and the other to receive are, one way or the other, fewer than all, so that one pair is free at both.
@@ -80,11 +81,77 @@ func (x *Incremental) insert(l Link) (moved int, ok bool) {
 	if !ok && !okBack {
 		return 0, false
 	}
+	least := there.cost
+	if !ok || okBack && back.cost < least {
+		least = back.cost
+	}
+	for n := 1; n <= 2 && n < least; n++ {
+		if x.displace(l, n) {
+			return n, true
+		}
+	}
 	if !ok || okBack && (back.cost < there.cost || back.cost == there.cost && x.load(l.Group, b, a) < x.load(l.Group, a, b)) {
 		a, b, there = b, a, back
 	}
 	x.put(l.Group, a, b, there)
 	return there.cost, true
+}
+
+// displace adds a link on a pair where n others are in its way, each of which goes to a pair that is free at both ends of
+// it, maybe turned round. It returns false if there is no such pair; nothing has changed then.
+func (x *Incremental) displace(l Link, n int) bool {
+	p := x.groups[l.Group]
+	for _, way := range [2][2]int32{{int32(l.A), int32(l.B)}, {int32(l.B), int32(l.A)}} {
+		for c := range p.to {
+			u, v := way[0], way[1]
+			same := p.to[c][u] == v // which is no other
+			if !same && int(lit(p.to[c][u])+lit(p.from[c][v])) == n && x.displaceOn(l.Group, hop{c, u, v}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// displaceOn is displace on a pair that does not run the same link.
+func (x *Incremental) displaceOn(group int, at hop) bool {
+	p := x.groups[group]
+	var gone, moved []hop
+	if v := p.to[at.pair][at.u]; v != Dark {
+		gone = append(gone, hop{at.pair, at.u, v})
+	}
+	if u := p.from[at.pair][at.v]; u != Dark {
+		gone = append(gone, hop{at.pair, u, at.v})
+	}
+	for _, g := range gone {
+		x.unset(group, g.pair, g.u, g.v)
+	}
+	x.set(group, at)
+	for _, g := range gone {
+		to := hop{p.free(g.u, g.v), g.u, g.v}
+		if to.pair < 0 {
+			to = hop{p.free(g.v, g.u), g.v, g.u}
+		}
+		if to.pair < 0 {
+			break
+		}
+		x.set(group, to)
+		moved = append(moved, to)
+	}
+	if len(moved) == len(gone) {
+		return true
+	}
+	for _, m := range append(moved, at) {
+		x.unset(group, m.pair, m.u, m.v)
+	}
+	for _, g := range gone {
+		x.set(group, g)
+	}
+	return false
+}
+
+func (x *Incremental) set(group int, at hop) {
+	x.put(group, at.u, at.v, place{pair: at.pair, other: -1})
 }
 
 // load returns how loaded the fuller end of a link is in its direction.
@@ -180,8 +247,8 @@ func (x *Incremental) Remove(l Link) error {
 	return fmt.Errorf("%w: %v have no link to take away", ErrDemand, l)
 }
 
-// Choose returns the group in which a link between two pods moves fewest others, and of those the one with the less loaded
-// spines. The error matches ErrDemand if there are no such pods, or no group has a port left at both.
+// Choose returns the group in which a link between two pods moves fewest others by an exchange between two pairs, and of
+// those the one with the less loaded spines. The error matches ErrDemand if there are no such pods, or no group has a port left at both.
 func (x *Incremental) Choose(a, b int) (group int, err error) {
 	if err := x.check(Link{0, a, b}); err != nil {
 		return 0, err

@@ -3,6 +3,7 @@ package crosswiring_test
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -239,4 +240,54 @@ func BenchmarkIncremental(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(moved)/float64(max(links, 1)), "moved/op")
+}
+
+// Rings of pods come and go at 80 % load: what a link moves on average, and a job at most, stays small.
+func TestIncremental_JobsMoveFew(t *testing.T) {
+	f := crosswiring.Fabric{Pods: 32, SpinePorts: 16, Groups: 1}
+	dark, err := crosswiring.NewConfig(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := incremental(t, dark)
+	random := rand.New(rand.NewPCG(1, 1))
+	var jobs [][]crosswiring.Link
+	links, moved, inserted, worst := 0, 0, 0, 0
+	for range 3000 {
+		for links > f.Ports()/2*80/100 {
+			i := random.IntN(len(jobs))
+			for _, l := range jobs[i] {
+				if err := x.Remove(l); err != nil {
+					t.Fatal(err)
+				}
+			}
+			links -= len(jobs[i])
+			jobs = slices.Delete(jobs, i, i+1)
+		}
+		pods := random.Perm(f.Pods)[:3+random.IntN(10)]
+		var job []crosswiring.Link
+		sum := 0
+		for i, a := range pods {
+			l := crosswiring.Link{A: a, B: pods[(i+1)%len(pods)]}
+			n, err := x.Insert(l)
+			if errors.Is(err, crosswiring.ErrDemand) {
+				continue // no port is left
+			}
+			sum += n
+			job = append(job, l)
+		}
+		jobs = append(jobs, job)
+		links += len(job)
+		inserted += len(job)
+		moved += sum
+		worst = max(worst, sum)
+	}
+	mean := float64(moved) / float64(inserted)
+	t.Logf("%.2f links moved for each of %d, %d for a job at most", mean, inserted, worst)
+	if mean > .65 || worst > 20 || x.Config().Demand().Total() != links {
+		t.Errorf("%.2f links moved for each, %d for a job: want .65 and 20 at most", mean, worst)
+	}
+	if err := x.Config().Check(); err != nil {
+		t.Error(err)
+	}
 }

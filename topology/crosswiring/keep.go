@@ -17,7 +17,8 @@ type keeper struct {
 	cols  []int32 // by pod, links in
 
 	into  []int32 // by pod, which one leads to it in the matching at hand, or Dark
-	arcs  []int32 // by way, its arc in the flow at hand
+	open  []int32 // the ways that have links left, and maybe others
+	come  []int32 // scratch of repair: the ways that the matching at hand gets
 	order []int   // of the pairs
 
 	own, steal int32 // what it costs to end a circuit of the pair at hand, and to take a link from a later one
@@ -30,7 +31,7 @@ func newKeeper(pods int) *keeper {
 // load takes the ways from the ties, which are oriented.
 func (k *keeper) load() {
 	n := 2 * len(k.all)
-	k.left, k.later, k.arcs = resized(k.left, n), resized(k.later, n), resized(k.arcs, n)
+	k.left, k.later, k.open = resized(k.left, n), resized(k.later, n), resized(k.open, n)
 	k.rows, k.cols, k.into = resized(k.rows, k.pods), resized(k.cols, k.pods), resized(k.into, k.pods)
 	clear(k.rows)
 	clear(k.cols)
@@ -38,6 +39,7 @@ func (k *keeper) load() {
 		x := &k.all[i]
 		k.left[2*i], k.left[2*i+1] = x.out, x.links-x.out
 		k.later[2*i], k.later[2*i+1] = x.there, x.back
+		k.open[2*i], k.open[2*i+1] = int32(2*i), int32(2*i+1)
 		k.rows[x.u] += x.out
 		k.cols[x.v] += x.out
 		k.rows[x.v] += x.links - x.out
@@ -123,32 +125,31 @@ func (k *keeper) repair(next []int32, pairs int32) (loose bool) {
 	if k.settled() {
 		return loose
 	}
-	for way := range k.left {
-		k.arcs[way] = -1
-		if k.left[way] == 0 {
-			continue
-		}
-		u, v := k.ends(way)
+	k.open = slices.DeleteFunc(k.open, func(way int32) bool { return k.left[way] == 0 })
+	first := int32(len(k.flow.arcs))
+	for _, way := range k.open {
+		u, v := k.ends(int(way))
 		if next[u] == v {
-			k.arcs[way] = k.flow.arc(u, n+v, 1, k.own)
+			k.flow.arc(u, n+v, 1, k.own)
 		} else {
-			k.arcs[way] = k.flow.arc(n+v, u, 1, k.steal*one(k.left[way] <= k.later[way]))
+			k.flow.arc(n+v, u, 1, k.steal*one(k.left[way] <= k.later[way]))
 		}
 	}
 	k.flow.run()
-	for way, a := range k.arcs { // first what goes, since what comes may take its place
-		if a >= 0 && k.flow.sent(a) > 0 {
-			if u, v := k.ends(way); next[u] == v {
-				next[u], k.into[v] = Dark, Dark
-				k.arcs[way] = -1
-			}
+	k.come = k.come[:0]
+	for i, way := range k.open { // first what goes, since what comes may take its place
+		if k.flow.sent(first+2*int32(i)) == 0 {
+			continue
+		}
+		if u, v := k.ends(int(way)); next[u] == v {
+			next[u], k.into[v] = Dark, Dark
+		} else {
+			k.come = append(k.come, way)
 		}
 	}
-	for way, a := range k.arcs {
-		if a >= 0 && k.flow.sent(a) > 0 {
-			u, v := k.ends(way)
-			next[u], k.into[v] = v, u
-		}
+	for _, way := range k.come {
+		u, v := k.ends(int(way))
+		next[u], k.into[v] = v, u
 	}
 	return loose
 }
@@ -164,8 +165,8 @@ func one(yes bool) int32 {
 
 // fill adds links where both pods are dark and no later pair wants them, so that later pairs have fewer to place.
 func (k *keeper) fill(next []int32) {
-	for way, n := range k.left {
-		if u, v := k.ends(way); n > k.later[way] && next[u] == Dark && k.into[v] == Dark {
+	for _, way := range k.open {
+		if u, v := k.ends(int(way)); k.left[way] > k.later[way] && next[u] == Dark && k.into[v] == Dark {
 			next[u], k.into[v] = v, u
 		}
 	}

@@ -38,11 +38,15 @@ func (p *palette) free(u, v int32) int {
 	return -1
 }
 
-// place says where a link can go: on a pair, after the path from the end of the link has changed to another pair.
+// place says where a link can go: on a pair, after the path from an end of the link has changed to another pair.
 type place struct {
-	pair, other int // other is -1 if the pair is free at both ends
-	cost        int // circuits of old that are lost on the path, less those that come back
+	pair, other int  // other is -1 if the pair is free at both ends
+	back        bool // the path is that from where the link begins, and not from where it leads
+	cost        int  // circuits of old that are lost on the path, less those that come back
 }
+
+// reversed returns the palette of the same links the other way round; it shares the memory.
+func (p *palette) reversed() *palette { return &palette{p.pods, p.from, p.to} }
 
 // find returns the cheapest place of a link. It returns false if u has no pair for a link out or v none for one in.
 func (p *palette) find(u, v int32, old [][]int32) (best place, ok bool) {
@@ -50,8 +54,9 @@ func (p *palette) find(u, v int32, old [][]int32) (best place, ok bool) {
 		if i := p.freeAsBefore(u, v, old); i >= 0 {
 			c = i
 		}
-		return place{c, -1, 0}, true
+		return place{pair: c, other: -1}, true
 	}
+	r := p.reversed()
 	for a := range p.to {
 		if p.to[a][u] != Dark {
 			continue
@@ -60,8 +65,11 @@ func (p *palette) find(u, v int32, old [][]int32) (best place, ok bool) {
 			if p.from[b][v] != Dark {
 				continue
 			}
-			if cost := p.cost(a, b, v, old); !ok || cost < best.cost {
-				best, ok = place{a, b, cost}, true
+			if cost := p.cost(a, b, v, old, false); !ok || cost < best.cost {
+				best, ok = place{a, b, false, cost}, true
+			}
+			if cost := r.cost(b, a, u, old, true); cost < best.cost {
+				best = place{b, a, true, cost}
 			}
 		}
 	}
@@ -79,29 +87,35 @@ func (p *palette) freeAsBefore(u, v int32, old [][]int32) int {
 }
 
 // cost returns what the path from v along pairs a and b in turn costs. It never comes to a pod that sends nothing on
-// a: it comes to pods that send by their links on a.
-func (p *palette) cost(a, b int, v int32, old [][]int32) (n int) {
+// a: it comes to pods that send by their links on a. Of a reversed palette back is true; old never is.
+func (p *palette) cost(a, b int, v int32, old [][]int32, back bool) (n int) {
 	for {
 		u := p.from[a][v]
 		if u == Dark {
 			return n
 		}
-		n += changed(old, a, b, u, v)
+		n += changed(old, a, b, u, v, back)
 		if v = p.to[b][u]; v == Dark {
 			return n
 		}
-		n += changed(old, b, a, u, v)
+		n += changed(old, b, a, u, v, back)
 	}
 }
 
-// changed returns 1 if the link from u to v ran on pair a, and one less if it did on b, to which it goes.
-func changed(old [][]int32, a, b int, u, v int32) int {
+// changed returns 1 if the link from u to v, or back, ran on pair a, and one less if it did on b, to which it goes.
+func changed(old [][]int32, a, b int, u, v int32, back bool) int {
+	if back {
+		u, v = v, u
+	}
 	return int(one(old[a][u] == v) - one(old[b][u] == v))
 }
 
 // put puts a link at its place.
 func (p *palette) put(u, v int32, at place) {
-	if at.other >= 0 {
+	switch {
+	case at.other >= 0 && at.back:
+		p.reversed().flip(at.pair, at.other, u)
+	case at.other >= 0:
 		p.flip(at.pair, at.other, v)
 	}
 	p.set(at.pair, u, v)

@@ -125,7 +125,7 @@ func (t *ties) orientWithin(bounds func(degree int32) (low, high int32)) bool {
 	if t.settled() {
 		return true
 	}
-	first := int32(len(t.flow.to))
+	first := int32(len(t.flow.arcs))
 	for i := range t.all {
 		x := &t.all[i]
 		low, high := x.flat()

@@ -13,11 +13,17 @@ type shifter struct {
 	state  []uint8 // by node: what a search for paths knows
 	at     []int32 // by node, the arc that a search for paths tries next
 
-	to, next, room, cost []int32 // by arc; arc a^1 is the way back of arc a
+	arcs []shiftArc // arc a^1 is the way back of arc a
 
 	near  [][]int32 // by distance, the nodes to visit
 	path  []int32   // arcs
 	total int32     // supply that is left
+}
+
+// shiftArc is an arc of a shifter. What is known of it lies together, since that is what its speed depends on.
+type shiftArc struct {
+	to, next   int32 // node, and the next arc of the one that it leads from, or -1
+	room, cost int32
 }
 
 // What a search for paths knows of a node.
@@ -39,7 +45,7 @@ func (s *shifter) reset(nodes int) {
 	}
 	clear(s.supply)
 	clear(s.price)
-	s.to, s.next, s.room, s.cost = s.to[:0], s.next[:0], s.room[:0], s.cost[:0]
+	s.arcs = s.arcs[:0]
 	s.total = 0
 }
 
@@ -53,17 +59,14 @@ func resized[E any](old []E, n int) []E {
 
 // arc puts an arc on the network, and returns its number. Room and cost are not below 0.
 func (s *shifter) arc(from, to, room, cost int32) int32 {
-	a := int32(len(s.to))
-	s.to = append(s.to, to, from)
-	s.room = append(s.room, room, 0)
-	s.cost = append(s.cost, cost, -cost)
-	s.next = append(s.next, s.head[from], s.head[to])
+	a := int32(len(s.arcs))
+	s.arcs = append(s.arcs, shiftArc{to, s.head[from], room, cost}, shiftArc{from, s.head[to], 0, -cost})
 	s.head[from], s.head[to] = a, a+1
 	return a
 }
 
 // sent returns how much an arc carries.
-func (s *shifter) sent(arc int32) int32 { return s.room[arc^1] }
+func (s *shifter) sent(arc int32) int32 { return s.arcs[arc^1].room }
 
 // bound says that a node has an amount and may have low to high; what flows out of it lessens that. The hub is a node
 // that takes and gives what does not matter.
@@ -140,14 +143,12 @@ func (s *shifter) measure() bool {
 
 // relax reaches what is next to a node.
 func (s *shifter) relax(v, d int32) {
-	for a := s.head[v]; a >= 0; a = s.next[a] {
-		if s.room[a] == 0 {
-			continue
+	for n := s.head[v]; n >= 0; {
+		a := &s.arcs[n]
+		if far := d + a.cost + s.price[v] - s.price[a.to]; a.room > 0 && far < s.dist[a.to] {
+			s.reach(a.to, far)
 		}
-		w := s.to[a]
-		if far := d + s.cost[a] + s.price[v] - s.price[w]; far < s.dist[w] {
-			s.reach(w, far)
-		}
+		n = a.next
 	}
 }
 
@@ -182,15 +183,15 @@ func (s *shifter) follow(from int32) bool {
 			s.supply[v]++
 			s.state[from] = fresh
 			for _, a := range s.path {
-				s.room[a]--
-				s.room[a^1]++
-				s.state[s.to[a]] = fresh
+				s.arcs[a].room--
+				s.arcs[a^1].room++
+				s.state[s.arcs[a].to] = fresh
 			}
 			return true
 		}
 		if a := s.step(v); a >= 0 {
 			s.path = append(s.path, a)
-			v = s.to[a]
+			v = s.arcs[a].to
 			s.state[v] = onPath
 			continue
 		}
@@ -198,19 +199,20 @@ func (s *shifter) follow(from int32) bool {
 		if len(s.path) == 0 {
 			return false
 		}
-		v = s.to[s.path[len(s.path)-1]^1]
+		v = s.arcs[s.path[len(s.path)-1]^1].to
 		s.path = s.path[:len(s.path)-1]
 	}
 }
 
 // step returns an arc from v to a node that was not tried, or -1.
 func (s *shifter) step(v int32) int32 {
-	for a := s.at[v]; a >= 0; a = s.next[a] {
-		w := s.to[a]
-		if s.room[a] > 0 && s.state[w] == fresh && s.cost[a]+s.price[v] == s.price[w] {
-			s.at[v] = a
-			return a
+	for n := s.at[v]; n >= 0; {
+		a := &s.arcs[n]
+		if a.room > 0 && s.state[a.to] == fresh && a.cost+s.price[v] == s.price[a.to] {
+			s.at[v] = n
+			return n
 		}
+		n = a.next
 	}
 	s.at[v] = -1
 	return -1

@@ -199,7 +199,7 @@ func (r *rewirer) try(k *keeper, g *GroupReport, old [][]int32, random *rand.Ran
 }
 
 // orders is how many orders of the pairs Best tries.
-const orders = 4
+const orders = 2
 
 // tries returns how often a method is tried as a part of another.
 func tries(m, of Method) int {

@@ -11,82 +11,115 @@ import (
 	"github.com/ocslab/ocslab/topology/infinitehbd"
 )
 
-// columns lists all placements on one sub-line, each as the nodes of its groups in order.
+// columns lists all placements on one sub-line, each as the nodes of its groups in order. No node has both its neighbours
+// at an odd distance of hops, which has one bundle.
 func columns(living uint, n, m, hops int) [][]uint {
 	var all [][]uint
-	var walk func(at, last int, open uint, done []uint)
-	walk = func(at, last int, open uint, done []uint) {
+	var walk func(at, last, gap int, open uint, done []uint)
+	walk = func(at, last, gap int, open uint, done []uint) {
 		if at == n {
 			if open == 0 {
 				all = append(all, done)
 			}
 			return
 		}
-		walk(at+1, last, open, done)
-		if living&(1<<at) == 0 || open != 0 && at-last > hops {
+		walk(at+1, last, gap, open, done)
+		before := gap
+		gap = 0
+		if open != 0 {
+			gap = at - last
+		}
+		if living&(1<<at) == 0 || gap > hops || hops%2 == 1 && gap == hops && before == hops {
 			return
 		}
 		open |= 1 << at
 		if bits.OnesCount(open) == m {
-			walk(at+1, at, 0, append(done[:len(done):len(done)], open))
+			walk(at+1, at, 0, 0, append(done[:len(done):len(done)], open))
 			return
 		}
-		walk(at+1, at, open, done)
+		walk(at+1, at, gap, open, done)
 	}
-	walk(0, 0, 0, nil)
+	walk(0, 0, 0, 0, nil)
 	return all
 }
 
-// mostSets returns the most sets that any two placements have in common which have need groups together, or -1.
-func mostSets(a, b [][]uint, need int) int {
-	most := -1
-	for _, x := range a {
-		for _, y := range b {
-			if len(x)+len(y) < need {
-				continue
-			}
-			sets, i, j := 0, 0, 0
-			for i < len(x) && j < len(y) {
-				switch {
-				case x[i] == y[j]:
-					sets++
-					i, j = i+1, j+1
-				case x[i] < y[j]:
-					i++
-				default:
-					j++
+// chosen are groups of one sub-line, in order.
+type chosen [4]uint
+
+// mostSets returns the most groups that placements of all sub-lines have in common which have need groups together, or -1.
+func mostSets(lines [][][]uint, need int) int {
+	room := map[chosen]int{} // the groups there can be on all sub-lines that have these
+	for i, line := range lines {
+		with := map[chosen]int{}
+		for _, placement := range line {
+			for pick := range 1 << len(placement) {
+				var c chosen
+				n := 0
+				for k, g := range placement {
+					if pick&(1<<k) != 0 {
+						c[n] = g
+						n++
+					}
 				}
+				with[c] = max(with[c], len(placement))
 			}
-			most = max(most, sets)
+		}
+		for c, n := range with {
+			before, ok := room[c]
+			if i == 0 || ok {
+				with[c] = before + n
+			} else {
+				delete(with, c)
+			}
+		}
+		room = with
+	}
+	most := -1
+	for c, n := range room {
+		if n >= need {
+			most = max(most, slices.Index(append(c[:], 0), 0))
 		}
 	}
 	return most
 }
 
-// With two nodes a ToR, no placement within the bounds of a domain has more sets.
+// No placement within the bounds of a domain has more sets.
 func TestTree_Align_Most(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
+		perToR, hops := rapid.IntRange(2, 4).Draw(t, "per ToR"), rapid.IntRange(1, 3).Draw(t, "K")
 		tors := rapid.IntRange(4, 9).Draw(t, "ToRs")
-		tree := infinitehbd.Tree{Nodes: 2 * tors, PerToR: 2, PerDomain: 2 * tors}
-		m := rapid.IntRange(2, 3).Draw(t, "m")
-		layout, err := infinitehbd.NewLayout(4, 2)
+		tree := infinitehbd.Tree{Nodes: perToR * tors, PerToR: perToR, PerDomain: perToR * tors}
+		m := rapid.IntRange(2, 4).Draw(t, "m")
+		layout, err := infinitehbd.NewLayout(4, hops)
 		if err != nil {
 			t.Fatal(err)
 		}
-		living := [2]uint{1<<tors - 1, 1<<tors - 1}
-		dead := rapid.SliceOfNDistinct(rapid.SampledFrom(count(tree.Nodes)), 1, 5, rapid.ID).Draw(t, "dead")
-		for _, n := range dead {
-			living[(n-1)%2] &^= 1 << tree.ToR(n)
+		dead := rapid.SliceOfNDistinct(rapid.SampledFrom(count(tree.Nodes)), 1, 3*perToR, rapid.ID).Draw(t, "dead")
+		if rapid.Bool().Draw(t, "whole ToRs") { // so that sets have long gaps
+			for tor := rapid.IntRange(0, 2).Draw(t, "first"); tor < tors; tor += hops {
+				for rank := range perToR * min(hops-1, tors-tor-1) {
+					if n := node(tor+1)*node(perToR) + node(rank) + 1; !slices.Contains(dead, n) {
+						dead = append(dead, n)
+					}
+				}
+			}
 		}
-		sides := [2][][]uint{columns(living[0], tors, m, 2), columns(living[1], tors, m, 2)}
-		need := -rapid.IntRange(0, 2).Draw(t, "fewer groups than there are at most")
-		for _, all := range sides {
-			need += len(slices.MaxFunc(all, func(a, b []uint) int { return len(a) - len(b) }))
+		var lines [][][]uint
+		need := -rapid.IntRange(0, 3).Draw(t, "fewer groups than there are at most")
+		for rank := range perToR {
+			living := uint(1)<<tors - 1
+			for _, n := range dead {
+				if (int(n)-1)%perToR == rank {
+					living &^= 1 << tree.ToR(n)
+				}
+			}
+			lines = append(lines, columns(living, tors, m, hops))
+			need += len(slices.MaxFunc(lines[rank], func(a, b []uint) int { return len(a) - len(b) }))
 		}
 		if need < 1 {
 			return
 		}
-		want := mostSets(sides[0], sides[1], need)
+		want := mostSets(lines, need)
 		p, err := tree.Align(layout, infinitehbd.Request{GPUs: 4 * m * need, TP: 4 * m}, dead)
 		if err != nil {
 			t.Fatal(err)

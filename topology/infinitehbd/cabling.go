@@ -35,6 +35,25 @@ func (l Line) index() (map[Node]int, error) {
 	return at, nil
 }
 
+// gone checks the line, and returns where each node is, and which places have dead nodes.
+func (l Line) gone(dead []Node) (at map[Node]int, gone []bool, err error) {
+	if at, err = l.index(); err != nil {
+		return nil, nil, err
+	}
+	gone = make([]bool, len(l.Order))
+	for _, n := range dead {
+		i, ok := at[n]
+		switch {
+		case !ok:
+			return nil, nil, fmt.Errorf("%w: node %d is dead, and not in the line of %d nodes", ErrNode, n, len(l.Order))
+		case gone[i]:
+			return nil, nil, fmt.Errorf("%w: node %d is twice among the dead: want it once", ErrNode, n)
+		}
+		gone[i] = true
+	}
+	return at, gone, nil
+}
+
 // Cables returns all cables of the line: for each distance that the layout has, one between any two nodes that far
 // from each other. They come in the order of the line of their A ends, shorter ones first. Each joins the upper GPU of
 // its bundle at A to the upper one at B, and lower to lower. The errors are those of Check.

@@ -40,41 +40,21 @@ func (l Line) Place(m int, dead []Node) ([]Group, error) {
 	if m < 1 {
 		return nil, fmt.Errorf("%w: a group of %s: want 1 or more", ErrGroup, natural.Count(m, "node"))
 	}
-	living, err := l.living(dead)
+	_, gone, err := l.gone(dead)
 	if err != nil {
 		return nil, err
+	}
+	living := make([]int, 0, len(gone)-len(dead))
+	for i := range gone {
+		if !gone[i] {
+			living = append(living, i)
+		}
 	}
 	c := newCutter(l.Layout, m)
 	if l.Closed {
 		return l.name(c.circle(living, len(l.Order)), m), nil
 	}
 	return l.name(c.cut(nil, living), m), nil
-}
-
-// living returns the positions in the line of the nodes that are not dead.
-func (l Line) living(dead []Node) ([]int, error) {
-	at, err := l.index()
-	if err != nil {
-		return nil, err
-	}
-	gone := make([]bool, len(l.Order))
-	for _, n := range dead {
-		i, ok := at[n]
-		switch {
-		case !ok:
-			return nil, fmt.Errorf("%w: node %d is dead and not in the line of %d nodes", ErrNode, n, len(l.Order))
-		case gone[i]:
-			return nil, fmt.Errorf("%w: node %d is twice among the dead", ErrNode, n)
-		}
-		gone[i] = true
-	}
-	living := make([]int, 0, len(l.Order)-len(dead))
-	for i := range l.Order {
-		if !gone[i] {
-			living = append(living, i)
-		}
-	}
-	return living, nil
 }
 
 // name returns the groups whose nodes are m positions each, one after the other.

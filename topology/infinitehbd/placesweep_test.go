@@ -19,7 +19,7 @@ func TestCrossToRSweep_Paper(t *testing.T) {
 	}{
 		{.05, .9, .1, .0178}, {.05, .85, .1, 0}, {.06, .85, .1, 0}, {.07, .85, .1, 0}, {.08, .85, .1, .038},
 	} {
-		o := infinitehbd.PaperSweep(150, 1)
+		o := infinitehbd.PaperSweep(100, 1)
 		o.Faults, o.Jobs = []float64{test.faults}, []float64{test.job}
 		o.Methods = []infinitehbd.Method{infinitehbd.AtRandom, infinitehbd.Orchestrated}
 		rows, err := infinitehbd.CrossToRSweep(o)
@@ -41,7 +41,7 @@ func TestCrossToRSweep_Paper(t *testing.T) {
 
 // Align crosses less where Orchestrate has to give up an alignment, on the same draws.
 func TestCrossToRSweep_Aligned(t *testing.T) {
-	o := infinitehbd.PaperSweep(20, 1)
+	o := infinitehbd.PaperSweep(12, 1)
 	o.Faults, o.Jobs = []float64{.05, .08}, []float64{.85, .9}
 	rows, err := infinitehbd.CrossToRSweep(o)
 	if err != nil {

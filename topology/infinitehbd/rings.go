@@ -40,7 +40,7 @@ func (l Line) Build(groups []Group, dead []Node) (*Plan, error) {
 
 // blank returns a plan without groups.
 func (l Line) blank(dead []Node) (*Plan, error) {
-	at, err := l.index()
+	at, gone, err := l.gone(dead)
 	if err != nil {
 		return nil, err
 	}
@@ -50,21 +50,18 @@ func (l Line) blank(dead []Node) (*Plan, error) {
 	all := make([]State, k*len(l.Order))
 	for i, n := range l.Order {
 		p.states[n] = all[i*k : (i+1)*k : (i+1)*k]
-	}
-	seen := map[Node]bool{}
-	for _, n := range dead {
-		if _, ok := at[n]; !ok {
-			return nil, fmt.Errorf("%w: node %d is dead, and not in the line", ErrNode, n)
-		}
-		if seen[n] {
-			return nil, fmt.Errorf("%w: node %d is dead twice: want it once", ErrNode, n)
-		}
-		seen[n] = true
-		for b := range p.states[n] {
-			p.states[n][b] = Dark
+		if gone[i] {
+			p.darken(n)
 		}
 	}
 	return p, nil
+}
+
+// darken makes all bundles of a node dark.
+func (p *Plan) darken(n Node) {
+	for b := range p.states[n] {
+		p.states[n][b] = Dark
+	}
 }
 
 // member returns why a node cannot be in a group.
@@ -145,9 +142,7 @@ func NewPlan(line Line, states map[Node][]State) (*Plan, error) {
 	}
 	for _, n := range line.Order {
 		if _, ok := states[n]; !ok {
-			for b := range p.states[n] {
-				p.states[n][b] = Dark
-			}
+			p.darken(n)
 		}
 	}
 	p.groups = p.joined()

@@ -128,7 +128,7 @@ func TestGroupsThatCannotBe(t *testing.T) {
 		{"empty", k2, []group{{}}, nil, infinitehbd.ErrGroup, []string{"no nodes"}},
 		{"forced boundary", k3, []group{{1, 4, 7}}, nil, infinitehbd.ErrGroup, []string{"node 4", "bundle X", "nodes 1 and 7"}},
 		{"unknown dead", k2, nil, []node{17}, infinitehbd.ErrNode, []string{"node 17"}},
-		{"dead twice", k2, nil, []node{3, 3}, infinitehbd.ErrNode, []string{"node 3 is dead twice"}},
+		{"dead twice", k2, nil, []node{3, 3}, infinitehbd.ErrNode, []string{"node 3 is twice among the dead"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := infinitehbd.Line{Layout: test.layout, Order: count(8)}.Build(test.groups, test.dead)

@@ -80,11 +80,11 @@ type step struct {
 }
 
 func newSearch(l Line, size int, dead []Node) (*search, error) {
-	at, err := l.index()
+	sure, err := l.Place(size, dead)
 	if err != nil {
 		return nil, err
 	}
-	sure, err := l.Place(size, dead)
+	_, gone, err := l.gone(dead)
 	if err != nil {
 		return nil, err
 	}
@@ -92,10 +92,7 @@ func newSearch(l Line, size int, dead []Node) (*search, error) {
 	s := &search{line: l, size: size, width: 1, living: n - len(dead), least: len(sure),
 		alive: make([]bool, n), alone: make([]int, n), idle: make([]int, n), part: make([]member, n)}
 	for i := range s.alive {
-		s.alive[i] = true
-	}
-	for _, d := range dead {
-		s.alive[at[d]] = false
+		s.alive[i] = !gone[i]
 	}
 	s.hops()
 	return s, nil

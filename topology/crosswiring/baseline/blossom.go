@@ -9,7 +9,8 @@ import (
 // Algorithms for Finding Maximum Matching in Graphs", 1986). It grows alternating trees from all free nodes. Each node has a
 // price, and so has each blossom, an odd cycle that is treated as one node; the prices of the ends of an edge are never
 // less together than twice its weight, and edges where they are as much, the tight ones, are those that trees grow by. When
-// no tight edge is left the prices change until there is one, or until the price of a free node is 0, and the matching is optimal.
+// no tight edge is left the prices change until there is one, or until the price of a free node is 0: the matching is
+// optimal then.
 //
 // Nodes are numbered from 1, those beyond n are blossoms, and 0 is none.
 type matcher struct {
@@ -42,6 +43,7 @@ const (
 	odd
 )
 
+// newMatcher returns a matcher for up to n nodes.
 func newMatcher(n int) *matcher {
 	size := n + n/2 + 2
 	return &matcher{
@@ -51,17 +53,21 @@ func newMatcher(n int) *matcher {
 	}
 }
 
-// match writes with which node, counted from 0, each is matched, or -1. Weights are symmetric; edges of weight 0 are none.
-func (m *matcher) match(peers []int, weight func(i, j int) int64) {
-	m.load(weight)
+// match returns with which node, counted from 0, each of n is matched, or -1. Weights are symmetric, and 0 or more; edges of
+// weight 0 are none. n is at most that of newMatcher.
+func (m *matcher) match(n int, weight func(i, j int) int64) []int {
+	m.load(n, weight)
 	for m.grow() {
 	}
-	for u := 1; u <= m.n; u++ {
-		peers[u-1] = m.mate[u] - 1
+	all := make([]int, n)
+	for u := range all {
+		all[u] = m.mate[u+1] - 1
 	}
+	return all
 }
 
-func (m *matcher) load(weight func(i, j int) int64) {
+func (m *matcher) load(n int, weight func(i, j int) int64) {
+	m.n = n
 	clear(m.mate)
 	clear(m.top)
 	clear(m.inside)

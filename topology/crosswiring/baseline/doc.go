@@ -6,7 +6,7 @@
 //	part, err := crosswiring.Realised(config.Demand(), d) // 2/3 of a triangle, which is OddBound(3)
 //
 // Greedy, Helios and Exact are for Uniform wiring: a switch joins pods in twos, both ways at once, so what it holds is
-// a symmetric matching. ExactCross is for Cross and DualLink. LTRRTable and MRARTable follow all methods over consecutive
+// a symmetric matching. ExactCross is for Cross and DualLink. Compare follows planners of all kinds over consecutive
 // random demands.
 //
 // # Source

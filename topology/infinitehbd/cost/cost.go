@@ -26,7 +26,7 @@ import (
 )
 
 // ErrArgument: no network, or no price, like that. Test with errors.Is.
-var ErrArgument = errors.New("not an argument")
+var ErrArgument = errors.New("there is no such price")
 
 // Part is what a network consists of, with its price and power a piece.
 type Part struct {
@@ -57,10 +57,10 @@ func (b Bill) Watts() float64 {
 	return b.sum(func(p Part) float64 { return p.Watts })
 }
 
-// DollarsPerGBps and WattsPerGBps are those for each GB/s of a GPU.
+// DollarsPerGBps returns what the network costs for each GB/s of a GPU, US dollars.
 func (b Bill) DollarsPerGBps() float64 { return b.Dollars() / float64(b.GBps) }
 
-// WattsPerGBps see [Bill.DollarsPerGBps].
+// WattsPerGBps returns what the network draws for each GB/s of a GPU, W.
 func (b Bill) WattsPerGBps() float64 { return b.Watts() / float64(b.GBps) }
 
 func (b Bill) sum(of func(Part) float64) (s float64) {
@@ -98,7 +98,8 @@ func optics(n int) Part   { return Part{"optical module", n, 360, 12} }
 // Table returns all networks in the order of the paper.
 func Table() []Bill {
 	return []Bill{
-		{TPUv4, 4096, 300, []Part{{"optical switch", 48, 80_000, 108}, {"copper cable", 5120, 63.6, 0.1}, optics(6144), fibre(6144)}, 1567.20, 19.39},
+		{TPUv4, 4096, 300, []Part{{"optical switch", 48, 80_000, 108}, {"copper cable", 5120, 63.6, 0.1}, optics(6144), fibre(6144)},
+			1567.20, 19.39},
 		{NVL36, 36, 900, []Part{nvSwitch(9), nvCopper(2592)}, 9563.20, 75.95},
 		{NVL72, 72, 900, []Part{nvSwitch(18), nvCopper(5184)}, 9563.20, 75.95},
 		{NVL362, 72, 900, []Part{nvSwitch(36), nvCopper(6480), {"active copper cable", 162, 320, 2.5}}, 17924.00, 150.33},
@@ -111,7 +112,8 @@ func Table() []Bill {
 
 // infinite is a node of 4 GPUs.
 func infinite(name string, copper, modules int, dollars, watts float64) Bill {
-	return Bill{name, 4, 800, []Part{{"copper cable", copper, 199.6, 0.1}, {"OCSTrx", modules, ModuleDollars, ModuleWatts}, fibre(modules)}, dollars, watts}
+	parts := []Part{{"copper cable", copper, 199.6, 0.1}, {"OCSTrx", modules, ModuleDollars, ModuleWatts}, fibre(modules)}
+	return Bill{name, 4, 800, parts, dollars, watts}
 }
 
 // Find returns the network of a name. The error matches [ErrArgument].
@@ -124,9 +126,8 @@ func Find(name string) (Bill, error) {
 	return all[i], nil
 }
 
-// Aggregate returns what a GPU that can be used costs with its network: lost is the share of GPUs that are dead, or
-// healthy and in no ring, whose price is lost. In the paper it is GPU price times what is lost, plus the network (figure 13d):
-// dollars for each GPU there is.
+// Aggregate returns what a network costs for each GPU there is, US dollars, together with the GPUs that cannot be used
+// (figure 13d): lost is the share of GPUs that are dead, or healthy and in no ring.
 func Aggregate(b Bill, gpuDollars, lost float64) float64 { return gpuDollars*lost + b.Dollars() }
 
 // Even is where two reaches cost the same.
@@ -135,12 +136,13 @@ type Even struct {
 	Exists bool    // there is such a share below most
 }
 
-// BreakEven returns the share of dead nodes from which InfiniteHBD with three bundles is cheaper than with two, in rings of m nodes
-// of 4 GPUs each at a price of a GPU, by the exact waste ([model.Waste]) and up to a share of most. The paper prints 12.1 %, without
-// the price of a GPU that it is for; with the exact waste it is 28.4 k$. The error matches [ErrArgument].
+// BreakEven returns the share of dead nodes from which InfiniteHBD with three bundles is cheaper than with two, in
+// rings of m nodes of 4 GPUs each at a price of a GPU, by the exact waste ([model.Waste]) and up to a share of most, in
+// steps of a thousandth of it. The paper prints 12.1 %, without the price of a GPU that it is for; with the exact waste it
+// is 28.4 k$. The error matches [ErrArgument].
 func BreakEven(gpuDollars float64, m int, most float64) (Even, error) {
 	if !(gpuDollars > 0) || math.IsInf(gpuDollars, 1) || m < 1 || !(most > 0 && most <= 1) {
-		return Even{}, fmt.Errorf("%w: a GPU of %g $, rings of %d nodes, up to a share of %g dead: want positive numbers, and at most 1",
+		return Even{}, fmt.Errorf("%w: a GPU of %g $, rings of %d nodes, up to %g dead: want positive numbers, and at most 1",
 			ErrArgument, gpuDollars, m, most)
 	}
 	two, err := Find(K2)

@@ -3,6 +3,7 @@ package faults_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"slices"
@@ -172,6 +173,12 @@ func TestSimulate_Waiting(t *testing.T) {
 	}
 	near(t, "K=3, usable", r.Row("InfiniteHBD K=3", 32).Usable, 9661, 30)
 	near(t, "NVL-72, usable", r.Row("NVL-72", 32).Usable, 8678, 30)
+	near(t, "NVL-576, usable", r.Row("NVL-576", 32).Usable, 9403, 40)
+	near(t, "TPUv4, usable", r.Row("TPUv4, SiP-Ring", 32).Usable, 9112, 120)
+	near(t, "K=3, usable for 99 %", float64(r.Row("InfiniteHBD K=3", 32).UsableP1), 9536, 60)
+	near(t, "TPUv4, usable for 99 %", float64(r.Row("TPUv4, SiP-Ring", 32).UsableP1), 8352, 400)
+	near(t, "NVL-576, waiting", r.Row("NVL-576", 32).Waiting(9216), 0.003, 0.02)
+	near(t, "TPUv4, waiting", r.Row("TPUv4, SiP-Ring", 32).Waiting(9216), 0.56, 0.2)
 }
 
 // counted is the rule of each architecture said in the simplest way.
@@ -262,18 +269,124 @@ func iota(n int) []int {
 func TestEvents(t *testing.T) {
 	trace := &faults.Trace{Names: []string{"a", "b"}, Start: 1, End: 11, Faults: []faults.Fault{
 		{Server: 0, Start: 2, End: 4}, {Server: 0, Start: 3, End: 6}, {Server: 1, Start: 5, End: 5}, {Server: 0, Start: 6, End: 7}}}
-	all, err := faults.Events(trace, faults.Cluster{Nodes: 2, PerServer: 1}, faults.Options{Half: 1, Placed: true})
+	c := faults.Cluster{Nodes: 2, PerServer: 1}
+	all, err := faults.Events(trace, c, faults.Options{Placed: true})
 	if err != nil || !slices.Equal(all, []faults.Event{{1, 1, true}, {6, 1, false}}) {
 		t.Errorf("%+v, %v", all, err)
 	}
-	if _, err := faults.Events(trace, faults.Cluster{Nodes: 2, PerServer: 1}, faults.Options{Half: 7}); !errors.Is(err, faults.ErrArgument) {
+	if _, err := faults.Events(trace, c, faults.Options{Half: 7}); !errors.Is(err, faults.ErrArgument) {
 		t.Error(err)
 	}
 }
 
+// drawTrace draws faults of which some follow each other, or last for no time.
+func drawTrace(t *rapid.T) *faults.Trace {
+	trace := &faults.Trace{Start: float64(rapid.IntRange(-3, 3).Draw(t, "start"))}
+	trace.End = trace.Start + 16
+	for i := range rapid.IntRange(1, 4).Draw(t, "servers") {
+		trace.Names = append(trace.Names, fmt.Sprint(i))
+	}
+	for range rapid.IntRange(0, 12).Draw(t, "faults") {
+		start := rapid.IntRange(0, 16).Draw(t, "from")
+		end := rapid.IntRange(start, 16).Draw(t, "to")
+		trace.Faults = append(trace.Faults, faults.Fault{Server: rapid.IntRange(0, len(trace.Names)-1).Draw(t, "server"),
+			Start: trace.Start + float64(start), End: trace.Start + float64(end)})
+	}
+	return trace
+}
+
+// TestEvents_Simulate: what Events says is down is what Simulate cannot use, at every moment and over all the time.
+func TestEvents_Simulate(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		trace := drawTrace(t)
+		c := faults.Cluster{PerServer: rapid.IntRange(1, 2).Draw(t, "nodes of a server")}
+		c.Nodes = c.PerServer * rapid.IntRange(1, 9).Draw(t, "servers of the cluster")
+		opt := faults.Options{Seed: rapid.Uint64().Draw(t, "seed"), Step: rapid.SampledFrom([]float64{0, 1, 2.5}).Draw(t, "step"),
+			Shift: rapid.SampledFrom([]float64{0, 0.25, 0.75}).Draw(t, "shift"), Half: rapid.SampledFrom([]float64{0, 1}).Draw(t, "half"),
+			Servers: len(trace.Names) + rapid.IntRange(0, 2).Draw(t, "servers that never fail")}
+		events, err := faults.Events(trace, c, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := faults.Simulate(trace, c, faults.Architectures()[:1], []int{4}, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		down := map[infinitehbd.Node]bool{}
+		dead, most, next := 0.0, 0, 0
+		for i, at := range r.Times {
+			for ; next < len(events) && events[next].At <= at-trace.Start; next++ {
+				e := events[next]
+				if down[e.Node] == e.Down {
+					t.Fatalf("%+v, and it was so", e)
+				}
+				if delete(down, e.Node); e.Down {
+					down[e.Node] = true
+				}
+			}
+			weight := 1 / float64(len(r.Times))
+			if opt.Step == 0 {
+				weight = (append(r.Times, trace.End)[i+1] - at) / (trace.End - trace.Start)
+			}
+			dead += weight * float64(len(down)) / float64(c.Nodes)
+			most = max(most, len(down))
+		}
+		if math.Abs(dead-r.Dead) > 1e-9 || math.Abs(float64(most)/float64(c.Nodes)-r.DeadMax) > 1e-12 {
+			t.Fatalf("%g and %d of %d nodes by %+v, and %g and %g of them", dead, most, c.Nodes, events, r.Dead, r.DeadMax)
+		}
+	})
+}
+
+// TestSimulate_Place: the rings of Bypass are those that the planner places, but that it ends a group at a node between
+// two others as far away as the reach, if that is odd.
+func TestSimulate_Place(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		trace := drawTrace(t)
+		c := faults.Cluster{Nodes: 2 * rapid.IntRange(1, 20).Draw(t, "servers")}
+		hops, m := rapid.IntRange(1, 4).Draw(t, "K"), rapid.IntRange(1, 4).Draw(t, "m")
+		line := infinitehbd.Line{}
+		var err error
+		if line.Layout, err = infinitehbd.NewLayout(4, hops); err != nil {
+			t.Fatal(err)
+		}
+		if line.Order, err = infinitehbd.Deploy(c.Nodes, rapid.SampledFrom([]int{1, 2}).Draw(t, "stride")); err != nil {
+			t.Fatal(err)
+		}
+		c.Order = line.Order
+		trace.Faults = slices.DeleteFunc(trace.Faults, func(f faults.Fault) bool { return f.Start == f.End })
+		for i := range trace.Faults { // all at once
+			trace.Faults[i].Start, trace.Faults[i].End = trace.Start, trace.End
+		}
+		events, err := faults.Events(trace, c, faults.Options{Half: 0.6})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var dead []infinitehbd.Node
+		for _, e := range events {
+			if e.Down {
+				dead = append(dead, e.Node)
+			}
+		}
+		archs := []faults.Architecture{{Rule: faults.Bypass, Size: hops}}
+		r, err := faults.Simulate(trace, c, archs, []int{4 * m}, faults.Options{Half: 0.6})
+		if err != nil {
+			t.Fatal(err)
+		}
+		groups, err := line.Place(m, dead)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, want := int(math.Round(r.Rows[0].Usable)), 4*m*len(groups)
+		if got < want || got > want && (hops%2 == 0 || hops == 1) {
+			t.Fatalf("K=%d, %v dead: %d GPUs in rings of %d nodes, and the planner has %d", hops, dead, got, m, want)
+		}
+	})
+}
+
 func TestSimulate_Shift(t *testing.T) {
-	trace := &faults.Trace{Names: []string{"a"}, Start: 0, End: 10, Faults: []faults.Fault{{Server: 0, Start: 6, End: 9}}}
-	r, err := faults.Simulate(trace, faults.Cluster{Nodes: 2, PerServer: 1}, faults.Architectures()[:1], []int{4}, faults.Options{Half: 1, Shift: 0.25})
+	trace := &faults.Trace{Names: []string{"a"}, End: 10, Faults: []faults.Fault{{Server: 0, Start: 6, End: 9}}}
+	r, err := faults.Simulate(trace, faults.Cluster{Nodes: 2, PerServer: 1}, faults.Architectures()[:1], []int{4},
+		faults.Options{Shift: 0.25})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,6 +410,10 @@ func TestSimulate_Errors(t *testing.T) {
 		"servers":     {faults.Cluster{Nodes: 2}, archs, tps, faults.Options{Servers: -1}},
 		"step":        {faults.Cluster{Nodes: 2}, archs, tps, faults.Options{Step: math.NaN()}},
 		"tiny step":   {faults.Cluster{Nodes: 2}, archs, tps, faults.Options{Step: 1e-12}},
+		"no end":      {faults.Cluster{Nodes: 2}, archs, tps, faults.Options{Step: math.Inf(1)}},
+		"many":        {faults.Cluster{Nodes: 2}, archs, tps, faults.Options{Servers: math.MaxInt}},
+		"no rule":     {faults.Cluster{Nodes: 2}, []faults.Architecture{{Rule: 9}}, tps, faults.Options{}},
+		"huge":        {faults.Cluster{Nodes: math.MaxInt}, archs, tps, faults.Options{}},
 		"half":        {faults.Cluster{Nodes: 2}, archs, tps, faults.Options{Half: 2}},
 		"shift":       {faults.Cluster{Nodes: 2}, archs, tps, faults.Options{Shift: 1}},
 		"TP":          {faults.Cluster{Nodes: 2}, archs, []int{6}, faults.Options{}},
@@ -308,6 +425,43 @@ func TestSimulate_Errors(t *testing.T) {
 	} {
 		if _, err := faults.Simulate(trace, x.c, x.archs, x.tps, x.opt); !errors.Is(err, faults.ErrArgument) {
 			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+func TestSimulate_Trace(t *testing.T) {
+	fault := func(server int, start, end float64) []faults.Fault {
+		return []faults.Fault{{Server: server, Start: start, End: end}}
+	}
+	for says, trace := range map[string]*faults.Trace{
+		"from day 3 to day 3":          {Names: []string{"a"}, Start: 3, End: 3},
+		"from day 0 to day NaN":        {Names: []string{"a"}, End: math.NaN()},
+		"from day -Inf to day 1":       {Names: []string{"a"}, Start: math.Inf(-1), End: 1},
+		"of 0 servers":                 {End: 1},
+		"fault 1 is of server 1":       {Names: []string{"a"}, End: 9, Faults: fault(1, 2, 3)},
+		"fault 1 is of server -1":      {Names: []string{"a"}, End: 9, Faults: fault(-1, 2, 3)},
+		"fault 1 lasts from day 3 to":  {Names: []string{"a"}, End: 9, Faults: fault(0, 3, 2)},
+		"fault 1 lasts from day 2 to":  {Names: []string{"a"}, End: 9, Faults: fault(0, 2, 10)},
+		"fault 1 lasts from day NaN":   {Names: []string{"a"}, End: 9, Faults: fault(0, math.NaN(), 2)},
+		"copies of 3 faults":           {Names: []string{"a"}, End: 9, Faults: slices.Repeat(fault(0, 1, 2), 3)},
+		"1.05e+06 samples of 7 archit": {Names: []string{"a"}, End: 1 << 20},
+	} {
+		c, opt := faults.Cluster{Nodes: 2}, faults.Options{Step: 1}
+		if strings.Contains(says, "copies") {
+			says, c = "4194304 copies of 3 faults", faults.Cluster{Nodes: 1 << 22, PerServer: 1}
+		}
+		_, err := faults.Simulate(trace, c, faults.Architectures(), []int{8, 16, 32}, opt)
+		if !errors.Is(err, faults.ErrArgument) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v: want %q", err, says)
+		}
+	}
+}
+
+func TestGenerate_Errors(t *testing.T) {
+	for _, o := range []faults.GenerateOptions{{Servers: -1}, {Days: math.NaN()}, {Days: math.Inf(1)}, {PerYear: -1},
+		{Servers: 100_000, Days: 100_000, PerYear: 1000}} {
+		if _, err := faults.Generate(o); !errors.Is(err, faults.ErrArgument) {
+			t.Errorf("%+v: %v", o, err)
 		}
 	}
 }
@@ -338,7 +492,8 @@ func TestParse(t *testing.T) {
 	for _, u := range trace.Unmatched {
 		said = append(said, u.String())
 	}
-	if !slices.Equal(said, []string{"event 2: server b fails on day 1.50 and does not recover", "event 6: server c recovers on day 5.00 from no fault"}) {
+	if !slices.Equal(said, []string{"event 2: server b fails on day 1.50 and does not recover",
+		"event 6: server c recovers on day 5.00 from no fault"}) {
 		t.Errorf("got %q", said)
 	}
 	if _, err := trace.Stats(2); !errors.Is(err, faults.ErrArgument) {
@@ -347,6 +502,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestParse_Errors(t *testing.T) {
+	many := "[" + strings.Repeat(`{"node_id": "a", "event_time": 1, "event_type": "fault_start"},`, 1025) + "]"
 	for text, want := range map[string]string{
 		"":    "must be a JSON list",
 		"{}":  "must be a JSON list",
@@ -354,10 +510,20 @@ func TestParse_Errors(t *testing.T) {
 		`[1]`: "event 1",
 		`[{"event_time": 1, "event_type": "fault_start"}]`:                 "event 1: it has no node_id",
 		`[{"node_id": "a", "event_type": "fault_start"}]`:                  "event 1: it has no event_time",
-		`[{"node_id": "a", "event_time": 1, "event_type": "start"}]`:       `event_type "start"`,
-		`[{"node_id": "a", "event_time": 1e9, "event_type": "fault_end"}]`: "event_time 1e+09",
+		`[{"node_id": "a", "event_time": 1, "event_type": "start"}]`:       `event_type "start": want`,
+		`[{"node_id": "a", "event_time": 1e9, "event_type": "fault_end"}]`: "event_time 1e9: want",
 		`[{"node_id": "a", "event_time": "x", "event_type": "fault_end"}]`: "event 1",
 		strings.Replace(good, `"event_time": 2`, `"event_time": 0.5`, 1):   "event 3: event_time 0.5 comes after 1.5",
+		`[null]`: "event 1: null: want an object",
+		`[{"node_id": 1, "event_time": 1, "event_type": "fault_end"}]`:                               "node_id 1: want",
+		`[{"node_id": "", "event_time": 1, "event_type": "fault_end"}]`:                              `node_id "": want`,
+		`[{"node_id": "a", "event_time": null, "event_type": "fault_end"}]`:                          "event_time null: want",
+		`[{"node_id": "a", "event_time": 1e400, "event_type": "fault_end"}]`:                         "event_time 1e400: want",
+		`[{"node_id": "a", "event_time": NaN, "event_type": "fault_end"}]`:                           "event 1: invalid character",
+		`[{"node_id": "a", "node_id": "b", "event_time": 1, "event_type": "fault_end"}]`:             `it has "node_id" twice`,
+		`[{"node_id": "a", "event_time": 1, "event_type": "fault_end", "fault_type": 7}]`:            "fault_type: 7: want an object",
+		`[{"node_id": "a", "event_time": 1, "event_type": "fault_end", "fault_type": {"Class": 7}}]`: "Class 7: want a text",
+		many:               "event 1025: server \"a\" has 1024 faults",
 		good + "x":         "behind the list",
 		good[:len(good)-2]: "does not end",
 	} {
@@ -366,6 +532,16 @@ func TestParse_Errors(t *testing.T) {
 			t.Errorf("%.60q: got %v, want %q", text, err, want)
 		}
 	}
+}
+
+// lines writes faults without the numbers of the servers, in an order of their own.
+func lines(t *faults.Trace) []string {
+	var all []string
+	for _, f := range t.Faults {
+		all = append(all, fmt.Sprintf("%q %v %v %q", t.Names[f.Server], f.Start, f.End, f.Kind))
+	}
+	slices.Sort(all)
+	return all
 }
 
 func FuzzParse(f *testing.F) {
@@ -387,8 +563,8 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, b.Bytes())
 		}
-		if len(again.Faults) != len(trace.Faults) || len(again.Unmatched) > 0 {
-			t.Fatalf("%d faults became %d, unmatched %v", len(trace.Faults), len(again.Faults), again.Unmatched)
+		if len(again.Unmatched) > 0 || !slices.Equal(lines(again), lines(trace)) {
+			t.Fatalf("%q became %q, unmatched %v", lines(trace), lines(again), again.Unmatched)
 		}
 	})
 }
@@ -406,7 +582,8 @@ func BenchmarkSimulate(b *testing.B) {
 	for name, step := range map[string]float64{"daily": 1, "changes": 0} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := faults.Simulate(trace, faults.Cluster{Nodes: nodes, Order: order}, faults.Architectures(), []int{8, 16, 32, 64}, faults.Options{Step: step}); err != nil {
+				if _, err := faults.Simulate(trace, faults.Cluster{Nodes: nodes, Order: order}, faults.Architectures(),
+					[]int{8, 16, 32, 64}, faults.Options{Step: step}); err != nil {
 					b.Fatal(err)
 				}
 			}

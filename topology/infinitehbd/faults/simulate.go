@@ -3,6 +3,8 @@ package faults
 import (
 	"cmp"
 	"fmt"
+	"iter"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -14,7 +16,8 @@ import (
 type Cluster struct {
 	Nodes int
 	GPUs  int // of a node; 0: 4
-	// PerServer is how many nodes share a server, and so a fault; 0: 2. Nodes of a server follow each other in the numbers.
+	// PerServer is how many nodes share a server, and so its faults; 0: 2. Nodes of a server follow each other in the
+	// numbers.
 	PerServer int
 	// Order is the line of InfiniteHBD, such as [infinitehbd.Deploy] gives; nil: that of the numbers.
 	Order []infinitehbd.Node
@@ -26,8 +29,8 @@ type Rule uint8
 // The rules. Waste is what is healthy and not in a full ring of the size asked for.
 const (
 	BigSwitch Rule = iota // any GPUs form a ring
-	Bypass                // InfiniteHBD: Size is the reach K
-	Unit                  // any GPUs of a unit of Size GPUs form a ring (NVL-x)
+	Bypass                // InfiniteHBD: Size is the reach K, at which a node may have both its neighbours
+	Unit                  // any GPUs of a unit of Size GPUs form a ring (NVL-x); those behind the last whole unit do not
 	Static                // fixed rings; one with a fault is lost (TPUv4 within its cubes of 64, SiP-Ring)
 )
 
@@ -52,10 +55,10 @@ func Architectures() []Architecture {
 	}
 }
 
-// Options of [Simulate].
+// Options of [Simulate] and [Events].
 type Options struct {
-	// Step is the time between samples, days, from the start of the trace; 0 looks at every change, and weighs it by
-	// its duration.
+	// Step is the time between samples, days, from the start of the trace to before its end; they count alike. 0 looks at
+	// every change, and weighs it by its duration. Events has no use for it.
 	Step float64
 	// Servers is how many servers the trace is of, with those that it does not name since they never fail; 0: as many as it
 	// names. A larger cluster has copies of it. Which server of the cluster is which of the trace is drawn at random, since
@@ -65,8 +68,8 @@ type Options struct {
 	// Shift is by how much of the trace each copy is later than the one before, as a share; what is beyond the end comes
 	// at the start. 0: all fail at the same times.
 	Shift float64
-	// Half is the probability that a node of a server is concerned by a fault of the server; 0: [model.HalfRate] of the paper's
-	// fault rate, 0.503. 1: faults take whole servers.
+	// Half is the probability that a node of a server is concerned by a fault of the server; 0: [model.PartRate] of the
+	// paper's fault rate, which is 0.503 for half a server of 8 GPUs, and 1 for a whole one. 1: faults take whole servers.
 	Half float64
 	Seed uint64
 }
@@ -100,7 +103,8 @@ type Result struct {
 	DeadMax float64 `json:"dead_max"`
 	Samples int     `json:"samples"`
 	Rows    []Row   `json:"rows"`
-	Times   []float64
+	// Times are when the samples were taken: days, as in the trace.
+	Times []float64 `json:"times"`
 }
 
 // Row returns the row of an architecture and size, or nil.
@@ -140,64 +144,96 @@ type change struct {
 	by   int8
 }
 
-// Simulate replays a trace on a cluster. The error matches [ErrArgument] and says what does not fit.
+// Simulate replays a trace on a cluster: a node is down from the start of a fault on until before its end. The error
+// matches [ErrArgument] and says what does not fit, or what is more than fits in memory.
 func Simulate(t *Trace, c Cluster, archs []Architecture, tps []int, opt Options) (*Result, error) {
-	c.GPUs, c.PerServer = cmp.Or(c.GPUs, 4), cmp.Or(c.PerServer, 2)
-	opt.complete(t)
-	if err := check(t, c, archs, tps, opt); err != nil {
+	if err := complete(t, &c, &opt); err != nil {
 		return nil, err
 	}
-	e := newEngine(c, archs, tps)
-	e.replay(t, changes(t, c, opt), opt.Step)
+	if err := checkRows(c, archs, tps); err != nil {
+		return nil, err
+	}
+	all := changes(t, c, opt)
+	samples := float64(len(all) + 1)
+	if opt.Step > 0 {
+		samples = (t.End-t.Start)/opt.Step + 1
+	}
+	if most := float64(mostSamples / len(archs) / len(tps)); !(samples <= most) {
+		return nil, fmt.Errorf("%w: %.3g samples of %d architectures and %d sizes: want at most %.0f, with a longer step",
+			ErrArgument, samples, len(archs), len(tps), most)
+	}
+	e := newEngine(c, all, archs, tps)
+	e.replay(t, opt.Step)
 	return e.result(), nil
 }
 
-// complete fills in what is not given.
-func (o *Options) complete(t *Trace) {
-	if o.Servers == 0 {
-		o.Servers = len(t.Names)
-	}
-	if o.Half == 0 {
-		o.Half = model.HalfRate(paperRate, 8)
-	}
-}
+// What is held in memory at most: some hundred megabytes of each.
+const (
+	mostNodes   = 1 << 22
+	mostChanges = 1 << 24
+	mostSamples = 1 << 24
+)
 
-func check(t *Trace, c Cluster, archs []Architecture, tps []int, opt Options) error {
-	const most = 1 << 22
+// complete fills in what is not given, and returns why a trace cannot be replayed on a cluster.
+func complete(t *Trace, c *Cluster, o *Options) error {
+	c.GPUs, c.PerServer = cmp.Or(c.GPUs, 4), cmp.Or(c.PerServer, 2)
+	o.Servers = cmp.Or(o.Servers, len(t.Names))
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrArgument, fmt.Sprintf(format, args...))
 	}
 	switch {
-	case c.Nodes < 1 || c.Nodes > most || c.GPUs < 1 || c.GPUs > 1024 || c.PerServer < 1 || c.Nodes%c.PerServer != 0:
-		return bad("a cluster of %d nodes of %d GPUs, %d to a server: want whole servers, and up to %d nodes", c.Nodes, c.GPUs, c.PerServer, most)
-	case opt.Servers < len(t.Names):
-		return bad("the trace names %d servers, and %d are given", len(t.Names), opt.Servers)
-	case len(t.Faults) == 0 && opt.Servers == 0:
-		return bad("the trace has no server")
-	case !(t.End > t.Start):
-		return bad("the trace lasts from day %g to day %g", t.Start, t.End)
-	case !(opt.Step >= 0) || opt.Step > 0 && (t.End-t.Start)/opt.Step > most:
-		return bad("a step of %g days", opt.Step)
-	case !(opt.Half > 0 && opt.Half <= 1):
-		return bad("a probability of %g that a node is concerned", opt.Half)
-	case !(opt.Shift >= 0 && opt.Shift < 1):
-		return bad("a shift of %g: want at least 0 and less than 1", opt.Shift)
-	case len(tps) == 0 || len(archs) == 0:
-		return bad("nothing to compare")
+	case c.Nodes < 1 || c.Nodes > mostNodes:
+		return bad("a cluster of %d nodes: want 1 to %d", c.Nodes, mostNodes)
+	case c.GPUs < 1 || c.GPUs > 1024:
+		return bad("nodes of %d GPUs: want 1 to 1024", c.GPUs)
+	case c.PerServer < 1 || c.Nodes%c.PerServer != 0:
+		return bad("%d nodes, %d to a server: want whole servers", c.Nodes, c.PerServer)
+	case o.Servers < max(1, len(t.Names)) || o.Servers > mostNodes:
+		return bad("a trace of %d servers that names %d: want as many or more, 1 to %d", o.Servers, len(t.Names), mostNodes)
+	case !(o.Step >= 0) || math.IsInf(o.Step, 1):
+		return bad("a step of %g days: want more than 0, or 0 for every change", o.Step)
+	case !(o.Half >= 0 && o.Half <= 1):
+		return bad("a probability of %g that a node is concerned: want up to 1, or 0 for that of the paper", o.Half)
+	case !(o.Shift >= 0 && o.Shift < 1):
+		return bad("a shift of %g: want at least 0 and less than 1", o.Shift)
+	}
+	o.Half = cmp.Or(o.Half, model.PartRate(paperRate, c.GPUs*c.PerServer, c.GPUs))
+	copies := (c.Nodes/c.PerServer-1)/o.Servers + 1
+	if n := 2 * float64(len(t.Faults)) * float64(c.PerServer) * float64(copies); n > mostChanges {
+		return bad("%d copies of %d faults of %d nodes: want at most %d starts and ends",
+			copies, len(t.Faults), c.PerServer, mostChanges)
+	}
+	if err := t.check(); err != nil {
+		return err
+	}
+	return checkOrder(*c)
+}
+
+// checkRows returns why architectures and sizes of rings cannot be compared.
+func checkRows(c Cluster, archs []Architecture, tps []int) error {
+	if len(tps) == 0 || len(archs) == 0 {
+		return fmt.Errorf("%w: %d architectures and %d sizes of rings: want one of each or more", ErrArgument, len(archs), len(tps))
 	}
 	for _, tp := range tps {
 		if tp < 1 || tp%c.GPUs != 0 {
-			return bad("TP-%d: want a multiple of the %d GPUs of a node", tp, c.GPUs)
+			return fmt.Errorf("%w: TP-%d: want a multiple of the %d GPUs of a node", ErrArgument, tp, c.GPUs)
 		}
 	}
 	for _, a := range archs {
-		if a.Rule > Static || a.Rule == Bypass && a.Size < 1 || a.Rule == Unit && (a.Size < c.GPUs || a.Size%c.GPUs != 0) {
-			return bad("architecture %q with size %d", a.Name, a.Size)
+		switch {
+		case a.Rule > Static:
+			return fmt.Errorf("%w: architecture %q has rule %d: want 0 to %d", ErrArgument, a.Name, a.Rule, Static)
+		case a.Rule == Bypass && a.Size < 1:
+			return fmt.Errorf("%w: architecture %q has a reach of %d nodes: want 1 or more", ErrArgument, a.Name, a.Size)
+		case a.Rule == Unit && (a.Size < 1 || a.Size%c.GPUs != 0):
+			return fmt.Errorf("%w: architecture %q has units of %d GPUs: want a multiple of the %d of a node",
+				ErrArgument, a.Name, a.Size, c.GPUs)
 		}
 	}
-	return checkOrder(c)
+	return nil
 }
 
+// checkOrder returns why the line is not one of all nodes.
 func checkOrder(c Cluster) error {
 	if c.Order == nil {
 		return nil
@@ -222,8 +258,7 @@ func changes(t *Trace, c Cluster, opt Options) []change {
 	length := t.End - t.Start
 	var all []change
 	for first, copied := 0, 0; first < servers; first, copied = first+opt.Servers, copied+1 {
-		shift := opt.Shift * float64(copied)
-		shift -= float64(int(shift))
+		shift := math.Mod(opt.Shift*float64(copied), 1)
 		place := rng.Perm(opt.Servers)
 		if opt.Placed {
 			slices.Sort(place)
@@ -261,20 +296,43 @@ func shifted(f Fault, t *Trace, by float64) [][2]float64 {
 	return [][2]float64{{start, end}}
 }
 
-// engine has the state of all nodes.
+// nodes are those of a cluster as time goes on.
+type nodes struct {
+	all  []change
+	next int     // the first change that has not been
+	down []int32 // faults of each node
+	dead int     // nodes that have one or more
+}
+
+// to makes the changes up to a time, and those at it.
+func (n *nodes) to(at float64) {
+	for ; n.next < len(n.all) && n.all[n.next].at <= at; n.next++ {
+		x := n.all[n.next]
+		was := n.down[x.node]
+		n.down[x.node] += int32(x.by)
+		switch {
+		case was == 0:
+			n.dead++
+		case n.down[x.node] == 0:
+			n.dead--
+		}
+	}
+}
+
+// engine counts what architectures can use.
 type engine struct {
+	nodes
 	c     Cluster
 	order []int32 // of the line
 	tps   []int
-	down  []int16 // faults of each node
-	dead  int     // nodes
 	out   Result
 
 	days, deadDays float64
 }
 
-func newEngine(c Cluster, archs []Architecture, tps []int) *engine {
-	e := &engine{c: c, tps: tps, order: make([]int32, c.Nodes), down: make([]int16, c.Nodes), out: Result{GPUs: c.Nodes * c.GPUs}}
+func newEngine(c Cluster, all []change, archs []Architecture, tps []int) *engine {
+	e := &engine{nodes: nodes{all: all, down: make([]int32, c.Nodes)}, c: c, tps: tps, order: make([]int32, c.Nodes),
+		out: Result{GPUs: c.Nodes * c.GPUs}}
 	for i := range e.order {
 		e.order[i] = int32(i)
 		if c.Order != nil {
@@ -290,37 +348,33 @@ func newEngine(c Cluster, archs []Architecture, tps []int) *engine {
 }
 
 // replay goes through the changes, and looks at every step, or at every change.
-func (e *engine) replay(t *Trace, all []change, step float64) {
-	next := 0
-	apply := func(until float64) {
-		for ; next < len(all) && all[next].at <= until; next++ {
-			n := all[next].node
-			was := e.down[n] > 0
-			e.down[n] += int16(all[next].by)
-			switch is := e.down[n] > 0; {
-			case is && !was:
-				e.dead++
-			case was && !is:
-				e.dead--
-			}
-		}
-	}
+func (e *engine) replay(t *Trace, step float64) {
 	if step > 0 {
-		for i := 0; t.Start+float64(i)*step <= t.End; i++ {
-			at := t.Start + float64(i)*step
-			apply(at)
+		for at := range days(t, step) {
+			e.to(at)
 			e.look(at, step)
 		}
 		return
 	}
 	for at := t.Start; at < t.End; {
-		apply(at)
+		e.to(at)
 		until := t.End
-		if next < len(all) {
-			until = min(all[next].at, t.End)
+		if e.next < len(e.all) {
+			until = min(e.all[e.next].at, t.End)
 		}
 		e.look(at, until-at)
 		at = until
+	}
+}
+
+// days yields when samples are taken.
+func days(t *Trace, step float64) iter.Seq[float64] {
+	return func(yield func(float64) bool) {
+		for i := 0; ; i++ {
+			if at := t.Start + float64(i)*step; at >= t.End || !yield(at) {
+				return
+			}
+		}
 	}
 }
 
@@ -440,34 +494,36 @@ type Event struct {
 	Down bool
 }
 
-// Events returns what a trace does to the nodes of a cluster, in the order of time; a node with several faults at once comes
-// back when the last has ended, and one that is down for no time at all is left out. The error matches [ErrArgument].
+// Events returns what a trace does to the nodes of a cluster, in the order of time; a node with several faults at once
+// comes back when the last has ended, and one that is down for no time at all is left out. What is down at any time is
+// what [Simulate] counts then, for the same options. The error matches [ErrArgument].
 func Events(t *Trace, c Cluster, opt Options) ([]Event, error) {
-	c.GPUs, c.PerServer = cmp.Or(c.GPUs, 4), cmp.Or(c.PerServer, 2)
-	opt.complete(t)
-	if err := check(t, c, Architectures()[:1], []int{c.GPUs}, opt); err != nil {
+	if err := complete(t, &c, &opt); err != nil {
 		return nil, err
 	}
-	down := make([]int16, c.Nodes)
-	var all []Event
-	changes := changes(t, c, opt)
-	for first := 0; first < len(changes); {
-		at := changes[first].at
-		was := map[int32]bool{}
-		var nodes []int32
-		for ; first < len(changes) && changes[first].at == at; first++ {
-			x := changes[first]
-			if _, seen := was[x.node]; !seen {
-				was[x.node] = down[x.node] > 0
-				nodes = append(nodes, x.node)
+	var list []Event
+	n := nodes{all: changes(t, c, opt), down: make([]int32, c.Nodes)}
+	was := map[int32]bool{} // of the nodes that change
+	var order []int32       // in which they do
+	for n.next < len(n.all) {
+		clear(was)
+		order = order[:0]
+		at := n.all[n.next].at
+		for _, x := range n.all[n.next:] {
+			if x.at != at {
+				break
 			}
-			down[x.node] += int16(x.by)
+			if _, seen := was[x.node]; !seen {
+				was[x.node] = n.down[x.node] > 0
+				order = append(order, x.node)
+			}
 		}
-		for _, n := range nodes {
-			if is := down[n] > 0; is != was[n] {
-				all = append(all, Event{at - t.Start, infinitehbd.Node(n + 1), is})
+		n.to(at)
+		for _, x := range order {
+			if is := n.down[x] > 0; is != was[x] {
+				list = append(list, Event{at - t.Start, infinitehbd.Node(x + 1), is})
 			}
 		}
 	}
-	return all, nil
+	return list, nil
 }

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -16,8 +17,8 @@ import (
 var (
 	// ErrTrace: a trace that cannot be read.
 	ErrTrace = errors.New("not a fault trace")
-	// ErrArgument: a cluster, an architecture or a size that cannot be.
-	ErrArgument = errors.New("not an argument")
+	// ErrArgument: a trace, a cluster, an architecture or a size that cannot be.
+	ErrArgument = errors.New("nothing can be replayed like that")
 )
 
 // MostEvents is how many events a trace can have.
@@ -65,10 +66,10 @@ func (u Unmatched) String() string {
 
 // event is one of a file.
 type event struct {
-	Server *string  `json:"node_id"`
-	At     *float64 `json:"event_time"`
-	Type   string   `json:"event_type"`
-	Kind   Kind     `json:"fault_type"`
+	Server string  `json:"node_id"`
+	At     float64 `json:"event_time"`
+	Type   string  `json:"event_type"`
+	Kind   Kind    `json:"fault_type"`
 }
 
 const (
@@ -76,10 +77,13 @@ const (
 	ends   = "fault_end"
 )
 
+// mostOpen is how many faults of a server can be open at once.
+const mostOpen = 1 << 10
+
 // Parse reads a trace: a JSON list of events in the order of time, each with node_id, event_time (days), event_type
-// ("fault_start" or "fault_end") and fault_type. The end of a fault belongs to the oldest open one of its server that has the
-// same fault_type, or else to the oldest. Errors match [ErrTrace] and name the event; events without their other half are no
-// error, see [Trace.Unmatched].
+// ("fault_start" or "fault_end") and perhaps fault_type; other fields are not read. The end of a fault belongs to the
+// oldest open one of its server that has the same fault_type, or else to the oldest. Errors match [ErrTrace] and name the
+// event; events without their other half are no error, see [Trace.Unmatched].
 func Parse(r io.Reader, name string) (*Trace, error) {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s: %s", ErrTrace, name, fmt.Sprintf(format, args...))
@@ -90,14 +94,18 @@ func Parse(r io.Reader, name string) (*Trace, error) {
 	}
 	p := parser{t: &Trace{}, numbers: map[string]int{}, open: map[int][]opened{}}
 	for n := 1; d.More(); n++ {
-		var e event
-		if err := d.Decode(&e); err != nil {
+		if n > MostEvents {
+			return nil, bad("there are more than %d events", MostEvents)
+		}
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
 			return nil, bad("event %d: %v", n, err)
 		}
-		if n > MostEvents {
-			return nil, bad("more than %d events", MostEvents)
+		e, err := read(raw)
+		if err == nil {
+			err = p.take(n, e)
 		}
-		if err := p.take(n, e); err != nil {
+		if err != nil {
 			return nil, bad("event %d: %v", n, err)
 		}
 	}
@@ -114,6 +122,66 @@ func Parse(r io.Reader, name string) (*Trace, error) {
 	return p.t, nil
 }
 
+// read returns the event of a JSON object.
+func read(data []byte) (e event, err error) {
+	fields, err := object(data)
+	if err != nil {
+		return e, err
+	}
+	for _, name := range []string{"node_id", "event_time", "event_type"} {
+		if _, ok := fields[name]; !ok {
+			return e, fmt.Errorf("it has no %s", name)
+		}
+	}
+	if json.Unmarshal(fields["node_id"], &e.Server) != nil || e.Server == "" {
+		return e, fmt.Errorf("node_id %.40s: want the name of a server", fields["node_id"])
+	}
+	if json.Unmarshal(fields["event_time"], &e.At) != nil || string(fields["event_time"]) == "null" || math.Abs(e.At) > 1e6 {
+		return e, fmt.Errorf("event_time %.40s: want a number of days, up to 1e6", fields["event_time"])
+	}
+	if json.Unmarshal(fields["event_type"], &e.Type) != nil || e.Type != starts && e.Type != ends {
+		return e, fmt.Errorf("event_type %.40s: want %q or %q", fields["event_type"], starts, ends)
+	}
+	kind, ok := fields["fault_type"]
+	if !ok || string(kind) == "null" {
+		return e, nil
+	}
+	if fields, err = object(kind); err != nil {
+		return e, fmt.Errorf("fault_type: %w", err)
+	}
+	for name, field := range map[string]*string{"Level": &e.Kind.Level, "Class": &e.Kind.Class, "Desc": &e.Kind.Desc} {
+		if raw, ok := fields[name]; ok && json.Unmarshal(raw, field) != nil {
+			return e, fmt.Errorf("%s %.40s: want a text", name, raw)
+		}
+	}
+	return e, nil
+}
+
+// object returns the fields of a JSON object, which it has once each.
+func object(data []byte) (map[string]json.RawMessage, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil, fmt.Errorf("%.40s: want an object", data)
+	}
+	fields := map[string]json.RawMessage{}
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		name, _ := t.(string) // the keys of an object are
+		if _, twice := fields[name]; twice {
+			return nil, fmt.Errorf("it has %.40q twice", name)
+		}
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return nil, err
+		}
+		fields[name] = raw
+	}
+	return fields, nil
+}
+
 type opened struct {
 	event int
 	fault Fault
@@ -127,42 +195,35 @@ type parser struct {
 }
 
 func (p *parser) take(n int, e event) error {
-	switch {
-	case e.Server == nil || *e.Server == "":
-		return errors.New("it has no node_id")
-	case e.At == nil:
-		return errors.New("it has no event_time")
-	case math.Abs(*e.At) > 1e6:
-		return fmt.Errorf("event_time %g: want days", *e.At)
-	case e.Type != starts && e.Type != ends:
-		return fmt.Errorf("event_type %.40q: want %s or %s", e.Type, starts, ends)
-	}
-	if p.n > 0 && *e.At < p.t.End {
-		return fmt.Errorf("event_time %g comes after %g: want events in the order of time", *e.At, p.t.End)
+	if p.n > 0 && e.At < p.t.End {
+		return fmt.Errorf("event_time %g comes after %g: want events in the order of time", e.At, p.t.End)
 	}
 	if p.n == 0 {
-		p.t.Start = *e.At
+		p.t.Start = e.At
 	}
-	p.t.End = *e.At
+	p.t.End = e.At
 	p.n++
-	s, known := p.numbers[*e.Server]
+	s, known := p.numbers[e.Server]
 	if !known {
 		s = len(p.t.Names)
-		p.numbers[*e.Server] = s
-		p.t.Names = append(p.t.Names, *e.Server)
+		p.numbers[e.Server] = s
+		p.t.Names = append(p.t.Names, e.Server)
 	}
 	if e.Type == starts {
-		p.open[s] = append(p.open[s], opened{n, Fault{Server: s, Start: *e.At, Kind: e.Kind}})
+		if len(p.open[s]) == mostOpen {
+			return fmt.Errorf("server %.40q has %d faults that have not ended: want fewer at once", e.Server, mostOpen)
+		}
+		p.open[s] = append(p.open[s], opened{n, Fault{Server: s, Start: e.At, Kind: e.Kind}})
 		return nil
 	}
 	list := p.open[s]
 	if len(list) == 0 {
-		p.t.Unmatched = append(p.t.Unmatched, Unmatched{n, *e.Server, *e.At, false})
+		p.t.Unmatched = append(p.t.Unmatched, Unmatched{n, e.Server, e.At, false})
 		return nil
 	}
 	i := max(slices.IndexFunc(list, func(o opened) bool { return o.fault.Kind == e.Kind }), 0)
 	f := list[i].fault
-	f.End = *e.At
+	f.End = e.At
 	p.t.Faults = append(p.t.Faults, f)
 	p.open[s] = slices.Delete(list, i, i+1)
 	return nil
@@ -187,19 +248,31 @@ func (t *Trace) sort() {
 	})
 }
 
-// WriteJSON writes the trace as [Parse] reads it.
+// check returns why a trace cannot be replayed.
+func (t *Trace) check() error {
+	if length := t.End - t.Start; !(length > 0) || math.IsInf(length, 1) {
+		return fmt.Errorf("%w: the trace lasts from day %g to day %g: want some time", ErrArgument, t.Start, t.End)
+	}
+	for i, f := range t.Faults {
+		switch {
+		case f.Server < 0 || f.Server >= len(t.Names):
+			return fmt.Errorf("%w: fault %d is of server %d, and the trace names %d", ErrArgument, i+1, f.Server, len(t.Names))
+		case !(t.Start <= f.Start && f.Start <= f.End && f.End <= t.End):
+			return fmt.Errorf("%w: fault %d lasts from day %g to day %g: want it within the trace, from %g to %g",
+				ErrArgument, i+1, f.Start, f.End, t.Start, t.End)
+		}
+	}
+	return nil
+}
+
+// WriteJSON writes the faults as [Parse] reads them. It reads no other servers than those that fail, and its trace
+// begins with the first fault and ends with the last end: nothing else is in the format.
 func (t *Trace) WriteJSON(w io.Writer) error {
-	type out struct {
-		Server string  `json:"node_id"`
-		At     float64 `json:"event_time"`
-		Type   string  `json:"event_type"`
-		Kind   Kind    `json:"fault_type"`
-	}
-	var all []out
+	all := []event{}
 	for _, f := range t.Faults {
-		all = append(all, out{t.Names[f.Server], f.Start, starts, f.Kind}, out{t.Names[f.Server], f.End, ends, f.Kind})
+		all = append(all, event{t.Names[f.Server], f.Start, starts, f.Kind}, event{t.Names[f.Server], f.End, ends, f.Kind})
 	}
-	slices.SortStableFunc(all, func(a, b out) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(all, func(a, b event) int { return cmp.Compare(a.At, b.At) })
 	e := json.NewEncoder(w)
 	e.SetIndent("", " ")
 	return e.Encode(all)
@@ -216,40 +289,39 @@ type Stats struct {
 }
 
 // Stats returns what the trace is like for so many servers, of which it may name fewer: those that never fail. The
-// error matches [ErrArgument] if it names more.
+// error matches [ErrArgument] if it names more, or cannot be replayed.
 func (t *Trace) Stats(servers int) (Stats, error) {
 	if servers < len(t.Names) {
 		return Stats{}, fmt.Errorf("%w: the trace names %s, more than %d", ErrArgument, natural.Count(len(t.Names), "server"), servers)
 	}
+	c, opt := Cluster{Nodes: servers, PerServer: 1}, Options{Servers: servers, Placed: true, Half: 1}
+	if err := complete(t, &c, &opt); err != nil {
+		return Stats{}, err
+	}
 	s := Stats{Servers: servers}
 	failing := map[int]bool{}
-	var repairs []float64
+	var repairs, shares []float64
 	for _, f := range t.Faults {
 		failing[f.Server] = true
 		repairs = append(repairs, f.End-f.Start)
-		s.RepairMean += (f.End - f.Start) / float64(len(t.Faults))
+	}
+	n := nodes{all: changes(t, c, opt), down: make([]int32, servers)}
+	for day := range days(t, 1) {
+		n.to(day)
+		shares = append(shares, float64(n.dead)/float64(servers))
 	}
 	s.Failing = len(failing)
-	s.RepairP50, s.RepairP99 = quantile(repairs, 0.5), quantile(repairs, 0.99)
-	var shares []float64
-	down := make([]int, len(t.Names))
-	for day := t.Start; day <= t.End; day++ {
-		clear(down)
-		n := 0
-		for _, f := range t.Faults {
-			if f.Start <= day && day < f.End {
-				if down[f.Server]++; down[f.Server] == 1 {
-					n++
-				}
-			}
-		}
-		shares = append(shares, float64(n)/float64(servers))
-	}
-	for _, x := range shares {
-		s.Mean += x / float64(len(shares))
-	}
-	s.P50, s.P99, s.Max = quantile(shares, 0.5), quantile(shares, 0.99), quantile(shares, 1)
+	s.RepairMean, s.RepairP50, s.RepairP99 = mean(repairs), quantile(repairs, 0.5), quantile(repairs, 0.99)
+	s.Mean, s.P50, s.P99, s.Max = mean(shares), quantile(shares, 0.5), quantile(shares, 0.99), quantile(shares, 1)
 	return s, nil
+}
+
+// mean returns 0 for nothing.
+func mean(xs []float64) (m float64) {
+	for _, x := range xs {
+		m += x / float64(len(xs))
+	}
+	return m
 }
 
 // quantile returns the smallest value that a share of q is at most; xs is put in order.

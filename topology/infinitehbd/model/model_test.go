@@ -84,12 +84,15 @@ func walk(nodes, m, hops int, q float64) float64 {
 func TestWaste_MonteCarlo(t *testing.T) {
 	for _, m := range []int{1, 2, 4, 8} {
 		for _, hops := range []int{1, 2, 3} {
-			for _, q := range []float64{0.05, 0.121, 0.5} {
+			for _, q := range []float64{0.121, 0.2, 0.5} {
 				want, err := model.Waste(m, q, hops)
 				if err != nil {
 					t.Fatal(err)
 				}
-				near(t, "waste", walk(2_000_000, m, hops, q), want, 0.08*want+1e-5)
+				const nodes = 500_000
+				breaks := nodes * (1 - q) * math.Pow(q, float64(hops))
+				// What a break loses varies by no more than itself and a quarter: these are 4 standard errors.
+				near(t, "waste", walk(nodes, m, hops, q), want, 5*want/math.Sqrt(breaks)+1e-5)
 			}
 		}
 	}
@@ -107,6 +110,42 @@ func TestWaste_Bounded(t *testing.T) {
 			t.Fatalf("more than the bound: %v > %v", w, b)
 		}
 	})
+}
+
+// TestWaste_Sum compares with the sum that the closed form is of, also where differences lose digits.
+func TestWaste_Sum(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m, hops := rapid.IntRange(1, 500).Draw(t, "m"), rapid.IntRange(1, 6).Draw(t, "hops")
+		q := math.Pow(10, rapid.Float64Range(-6, 0).Draw(t, "log q"))
+		b := math.Pow(q, float64(hops))
+		if b == 1 {
+			return
+		}
+		want := 0.0
+		for j := 1; j < m; j++ {
+			want += float64(j) * math.Exp(float64(j-1)*math.Log1p(-b))
+		}
+		want *= (1 - q) * b * b / -math.Expm1(float64(m)*math.Log1p(-b))
+		if got, err := model.Waste(m, q, hops); err != nil || math.Abs(got-want) > 1e-9*want {
+			t.Fatalf("%g, %v: want %g", got, err, want)
+		}
+	})
+}
+
+func TestWaste_Extremes(t *testing.T) {
+	for _, x := range []struct {
+		m, hops int
+		q, want float64
+	}{
+		{math.MaxInt, 1, 0.25, 0.75}, {math.MaxInt, math.MaxInt, 0.5, 0}, {8, 2, 0, 0}, {8, 2, 1, 0}, {1, 2, 0.5, 0},
+		{1_000_000_001, 1, 1e-30, 5e-22}, {8, 1, math.SmallestNonzeroFloat64, 0},
+	} {
+		got, err := model.Waste(x.m, x.q, x.hops)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, "waste", got, x.want, 1e-9*x.want+1e-300)
+	}
 }
 
 func TestWaste_Errors(t *testing.T) {
@@ -127,6 +166,11 @@ func TestFragment(t *testing.T) {
 	if got := model.Fragment(64, 2, 16); got != 14 {
 		t.Errorf("one of 64: %d", got)
 	}
+	for _, x := range [][4]int{{64, 64, 16, 0}, {64, 65, 16, 0}, {64, 1, 128, 63}, {64, 1, 0, 63}} {
+		if got := model.Fragment(x[0], x[1], x[2]); got != x[3] {
+			t.Errorf("%v: %d", x, got)
+		}
+	}
 }
 
 func TestRates(t *testing.T) {
@@ -134,6 +178,10 @@ func TestRates(t *testing.T) {
 	near(t, "GPU", gpu, 0.00336, 5e-6)
 	near(t, "half a node", model.NodeRate(gpu, 4), 0.0134, 5e-5)
 	near(t, "of a fault", model.HalfRate(0.0266, 8), 0.5034, 1e-4)
+	near(t, "of no fault", model.HalfRate(0, 8), 0.5, 0)
+	near(t, "of nearly none", model.HalfRate(1e-12, 8), 0.5, 1e-4)
+	near(t, "where all are dead", model.HalfRate(1, 8), 1, 0)
+	near(t, "of a whole node", model.PartRate(0.0266, 8, 8), 1, 0)
 }
 
 func TestLayer(t *testing.T) {
