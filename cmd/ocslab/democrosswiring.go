@@ -22,7 +22,7 @@ testbed of four pods through 20 random topologies, each pair of switches togethe
 time that every link was down and the links that were not touched; lose a switch of a pair; let
 jobs come and go; and, on hosts with interfaces, switch half of all links and compare what a training
 step every 30, 60 and 90 s takes with the paper. --large also plans 10 topologies of 32,768 ports and
-brings one of them about on 256 emulated switches, which takes half a minute and 1 GB of memory.`,
+brings one of them about on 256 emulated switches, which takes half a minute or more, and 1 GB of memory.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if switching < 0 || switching > time.Hour || topologies < 1 || topologies > 900 || events > 100 {

@@ -176,11 +176,15 @@ func (a *app) printPodsMoved(r *pods.Report, d *podsDone) {
 			downs = append(downs, l.For)
 		}
 	}
-	if len(downs) > 0 {
-		a.printf("%s came, which were down for %s ms\n", natural.Count(len(downs), "link"), quantiles(downs))
+	if len(r.Links) > 0 {
+		unseen := ""
+		if d.Unknown > 0 {
+			unseen = fmt.Sprintf(" (%d of them not seen by the power monitors)", d.Unknown)
+		}
+		a.printf("%s came, which were down for %s ms%s\n", natural.Count(len(r.Links), "link"), quantiles(downs), unseen)
 	}
 	if d.Apart > 0 {
-		a.printf("%s had no link for a while, the longest %.1f ms\n", natural.Count(d.Apart, "pair of pods"), inMS(d.ApartNS))
+		a.printf("%s had no link for a while, the longest %.1f ms\n", natural.Count(d.Apart, "pair")+" of pods", inMS(d.ApartNS))
 	}
 	if d.Links > 0 {
 		a.printf("read back, and light followed along %s: as planned\n", natural.Count(d.Links, "link"))

@@ -33,16 +33,21 @@ func thousands(n int) string {
 
 // plannerNames are what planners are called here.
 var plannerNames = map[string]string{
-	string(crosswiring.Best): "best (ours)", string(crosswiring.OrientSeq): "orient+seq (ours)", string(crosswiring.OrientBisect): "orient+bisect (ours)",
-	string(crosswiring.Kempe): "kempe (ours)", string(crosswiring.Bisect): "bisect, MDMCF-like", string(crosswiring.Euler): "euler, from nothing",
-	"uniform greedy": "Uniform, greedy", "uniform helios": "Uniform, Helios-like", "uniform exact": "Uniform, exact", compare.NameExact: "exact",
+	string(crosswiring.Best): "best (ours)", string(crosswiring.OrientSeq): "orient+seq " +
+		"(ours)", string(crosswiring.OrientBisect): "orient+bisect (ours)",
+	string(crosswiring.Kempe): "kempe (ours)", string(crosswiring.Bisect): "bisect, " +
+		"MDMCF-like", string(crosswiring.Euler): "euler, from nothing",
+	"uniform greedy": "Uniform, greedy", "uniform helios": "Uniform, Helios-like", "uniform exact": "Uniform, " +
+		"exact", compare.NameExact: "exact",
 }
 
 // readings says what the baselines are.
-const readings = "The public text of the paper lacks its algorithm, so bisect is our reading of MDMCF, and the greedy and Helios-like planners are our readings of what it compares with."
+const readings = "The public text of the paper lacks its algorithm, so bisect is our reading of MDMCF, and the greedy and " +
+	"Helios-like planners are our readings of what it compares with."
 
 // follow compares planners over a sequence, and can be interrupted before.
-func follow(ctx context.Context, f crosswiring.Fabric, s compare.Sequence, planners []compare.Planner) (*compare.Comparison, error) {
+func follow(ctx context.Context, f crosswiring.Fabric, s compare.Sequence, planners []compare.Planner) (*compare.Comparison,
+	error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

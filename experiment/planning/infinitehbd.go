@@ -7,7 +7,8 @@ import (
 	"github.com/ocslab/ocslab/experiment/report"
 )
 
-const infinitehbdPaper = "InfiniteHBD: Building Datacenter-Scale High-Bandwidth Domain for LLM with Optical Circuit Switching Transceivers, arXiv 2502.03885"
+const infinitehbdPaper = "InfiniteHBD: Building Datacenter-Scale High-Bandwidth Domain for LLM with Optical Circuit Switching " +
+	"Transceivers, arXiv 2502.03885"
 
 // notDone is a row of what the paper has and nothing here can compute.
 func notDone(quantity, paper, why string) report.PaperRow {

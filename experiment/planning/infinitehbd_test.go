@@ -26,6 +26,13 @@ func made(t *testing.T, name string, opt report.FigureOptions) (*report.Study, m
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
+	return s, checked(t, s)
+}
+
+// checked checks a study, and returns its rows by what they are about.
+func checked(t *testing.T, s *report.Study) map[string]report.PaperRow {
+	t.Helper()
+	name := s.Name
 	rows := map[string]report.PaperRow{}
 	last := ""
 	for _, r := range s.Paper.Rows {
@@ -63,7 +70,7 @@ func made(t *testing.T, name string, opt report.FigureOptions) (*report.Study, m
 	if noNumber.MatchString(text.String()) {
 		t.Errorf("%s: %s", name, text.String())
 	}
-	return s, rows
+	return rows
 }
 
 // number reads what a cell begins with.
@@ -132,8 +139,10 @@ func TestInfinitehbdWaste_Drawn(t *testing.T) {
 	if got := number(t, cell(t, s, "Which nodes", "1", "K=2 less K=3")); got < .4 {
 		t.Errorf("K=2 wastes %v points more than K=3 at a stride of 1", got)
 	}
-	for _, x := range []struct{ row, bound, exact string }{{"4 GPUs, K=2", "9.22 %", "0.55 %"}, {"8 GPUs, K=3", "2.38 %", "0.069 %"}} {
-		if b, e := cell(t, s, "The paper's bound", x.row, "bound"), cell(t, s, "The paper's bound", x.row, "exact"); b != x.bound || e != x.exact {
+	for _, x := range []struct{ row, bound, exact string }{{"4 GPUs, K=2", "9.22 %", "0.55 %"}, {"8 GPUs, K=3", "2.38 %",
+		"0.069 %"}} {
+		if b, e := cell(t, s, "The paper's bound", x.row, "bound"), cell(t, s, "The paper's bound", x.row,
+			"exact"); b != x.bound || e != x.exact {
 			t.Errorf("%s: %s and %s", x.row, b, e)
 		}
 	}
@@ -172,7 +181,8 @@ func TestInfinitehbdWaste_Trace(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	path := filepath.Join(t.TempDir(), "trace.json")
-	const open = `[{"node_id":"a","event_time":0,"event_type":"fault_start","fault_type":{}},{"node_id":"b","event_time":9,"event_type":"fault_end","fault_type":{}}]`
+	const open = `[{"node_id":"a","event_time":0,"event_type":"fault_start","fault_type":{}},
+		{"node_id":"b","event_time":9,"event_type":"fault_end","fault_type":{}}]`
 	if err := os.WriteFile(path, []byte(open), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +196,8 @@ func TestInfinitehbdCrossToR(t *testing.T) {
 	const at5 = "crossing at random, job of 90 %, 5 % dead"
 	s, rows := made(t, "infinitehbd-crosstor", report.FigureOptions{Repeats: 12})
 	// A draw crosses about 4 % or nothing, so the mean of 12 has a standard error of 0.6 points.
-	within(t, rows, map[string][2]float64{at5: {10, .05}, at5 + " - as the paper places": {1.78, 1.8}, at5 + " - aligned, ours": {0, .1}})
+	within(t, rows, map[string][2]float64{at5: {10, .05}, at5 + " - as the paper places": {1.78, 1.8}, at5 + " - aligned, ours": {0,
+		.1}})
 	for _, r := range []string{"MFU (tables 2, 4, 5)", "GPT-MoE (appendix B)", "all-reduce on a ring of GPUs (section 5)"} {
 		if rows[r].Deviation != "not done" {
 			t.Errorf("%q: %+v", r, rows[r])
@@ -201,7 +212,8 @@ func TestInfinitehbdCost(t *testing.T) {
 	_, rows := made(t, "infinitehbd-cost", report.FigureOptions{})
 	within(t, rows, map[string][2]float64{
 		"TPUv4, $": {1567.20, 0}, "NVL-36x2, $ - W": {152.12, 0}, "InfiniteHBD K=2, $ - $ for 1 GB/s": {3.28, 0},
-		"K=2 of NVL-72, for each GB/s (abstract)": {30.86, .05}, "K=2 is cheaper than K=3 below (figure 13d)": {12.1, .05}, "a module (section 5)": {11.7, 0}})
+		"K=2 of NVL-72, for each GB/s (abstract)": {30.86, .05}, "K=2 is cheaper than K=3 below (figure 13d)": {12.1,
+			.05}, "a module (section 5)": {11.7, 0}})
 	inexact := 0
 	for quantity, r := range rows {
 		if r.Deviation != "exact" && strings.Contains(quantity, "$") {

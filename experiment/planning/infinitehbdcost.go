@@ -30,30 +30,35 @@ func infinitehbdCost(context.Context, report.FigureOptions) (*report.Study, erro
 	s := &report.Study{Emulated: arithmetic}
 	s.Paper.Title = "tables 6 and 8, figure 13d and section 5: dollars, and watts, for each GPU"
 	bills := map[string]cost.Bill{}
-	section := report.StudySection{Title: "What each network costs and draws", Columns: []string{"", "GPUs", "GB/s a GPU", "$ a GPU", "W a GPU", "$ for 1 GB/s", "W for 1 GB/s"},
+	section := report.StudySection{Title: "What each network costs and draws", Columns: []string{"", "GPUs", "GB/s a GPU",
+		"$ a GPU", "W a GPU", "$ for 1 GB/s", "W for 1 GB/s"},
 		Text: "Prices are those that the authors put in, and no offers."}
-	dollars := chart.Bars{Frame: chart.Frame{Title: "Dollars for each GB/s of a GPU"}, Axis: chart.Axis{Title: "$", Kind: chart.Number}}
+	dollars := chart.Bars{Frame: chart.Frame{Title: "Dollars for each GB/s of a GPU"}, Axis: chart.Axis{Title: "$",
+		Kind: chart.Number}}
 	watts := chart.Bars{Frame: chart.Frame{Title: "Watts for each GB/s of a GPU"}, Axis: chart.Axis{Title: "W", Kind: chart.Number}}
-	bar := func(label, note string, v float64, i int) chart.Bar {
-		return chart.Bar{Label: label, Note: note, Parts: []chart.Part{{Label: label, Tone: chart.SeriesTone(i), Value: v}}}
+	bar := func(label, note string, v float64) chart.Bar {
+		return chart.Bar{Label: label, Note: note, Parts: []chart.Part{{Label: "for each GB/s", Tone: chart.SeriesTone(0), Value: v}}}
 	}
 	for _, b := range cost.Table() {
 		bills[b.Name] = b
 		s.Paper.Rows = append(s.Paper.Rows, billRows(b)...)
-		row := []string{b.Name, fmt.Sprint(b.GPUs), fmt.Sprint(b.GBps), fmt.Sprintf("%.2f", b.Dollars()), fmt.Sprintf("%.2f", b.Watts()),
+		row := []string{b.Name, fmt.Sprint(b.GPUs), fmt.Sprint(b.GBps), fmt.Sprintf("%.2f", b.Dollars()), fmt.Sprintf("%.2f",
+			b.Watts()),
 			fmt.Sprintf("%.2f", b.DollarsPerGBps()), fmt.Sprintf("%.3f", b.WattsPerGBps())}
 		section.Table = append(section.Table, row)
-		dollars.Rows = append(dollars.Rows, bar(b.Name, row[5], b.DollarsPerGBps(), 0))
-		watts.Rows = append(watts.Rows, bar(b.Name, row[6], b.WattsPerGBps(), 0))
+		dollars.Rows = append(dollars.Rows, bar(b.Name, row[5], b.DollarsPerGBps()))
+		watts.Rows = append(watts.Rows, bar(b.Name, row[6], b.WattsPerGBps()))
 	}
 	section.Charts = []chart.Chart{dollars, watts}
 	k2, nvl, tpu := bills[cost.K2].DollarsPerGBps(), bills[cost.NVL72].DollarsPerGBps(), bills[cost.TPUv4].DollarsPerGBps()
 	for _, x := range []struct {
 		quantity, format string
 		paper, ours      float64
-	}{{"K=2 of NVL-72, for each GB/s (abstract)", "%.2f %%", 30.86, 100 * k2 / nvl}, {"K=2 of TPUv4", "%.2f %%", 62.84, 100 * k2 / tpu},
+	}{{"K=2 of NVL-72, for each GB/s (abstract)", "%.2f %%", 30.86, 100 * k2 / nvl}, {"K=2 of TPUv4", "%.2f %%", 62.84,
+		100 * k2 / tpu},
 		{"NVL-72 over K=2", "%.2f times", 3.24, nvl / k2}, {"TPUv4 over K=2", "%.2f times", 1.59, tpu / k2}} {
-		row := report.PaperRow{Quantity: x.quantity, Paper: fmt.Sprintf(x.format, x.paper), Ours: fmt.Sprintf(x.format, x.ours), Deviation: off(x.paper, x.ours, 2)}
+		row := report.PaperRow{Quantity: x.quantity, Paper: fmt.Sprintf(x.format, x.paper), Ours: fmt.Sprintf(x.format, x.ours),
+			Deviation: off(x.paper, x.ours, 2)}
 		if row.Deviation != "exact" {
 			row.Note = "The paper divides rounded prices."
 		}
@@ -65,17 +70,20 @@ func infinitehbdCost(context.Context, report.FigureOptions) (*report.Study, erro
 	}
 	const module = moduleRestWatts + moduleMatrixWatts
 	s.Paper.Rows = append(s.Paper.Rows,
-		report.PaperRow{Quantity: "a module (section 5)", Paper: fmt.Sprintf("%.0f W", cost.ModuleWatts), Ours: fmt.Sprintf("%.1f W", module), Deviation: off(cost.ModuleWatts, module, 1),
+		report.PaperRow{Quantity: "a module (section 5)", Paper: fmt.Sprintf("%.0f W", cost.ModuleWatts), Ours: fmt.Sprintf("%.1f W",
+			module), Deviation: off(cost.ModuleWatts, module, 1),
 			Note: "8.5 W measured on a board without the switch, and 3.2 W of the switch: rounded up in the paper."},
 		report.PaperRow{Quantity: "switching of a module (section 4.1)", Paper: "below 1 ms", Ours: "-", Deviation: "in the demo",
-			Note: `A later version of the paper has 60 to 80 µs. It is nothing to compute: "ocslab demo infinitehbd" takes the time of emulated modules, by their own clocks.`})
+			Note: "A later version of the paper has 60 to 80 µs. It is nothing to compute: the demo of infinitehbd " +
+				"takes the time of emulated modules, by their own clocks."})
 	return s, nil
 }
 
 // billRows are what table 6 has of a network.
 func billRows(b cost.Bill) []report.PaperRow {
 	row := func(quantity string, paper, ours float64, digits int) report.PaperRow {
-		return report.PaperRow{Quantity: quantity, Paper: fmt.Sprintf("%.*f", digits, paper), Ours: fmt.Sprintf("%.*f", digits, ours), Deviation: off(paper, ours, digits)}
+		return report.PaperRow{Quantity: quantity, Paper: fmt.Sprintf("%.*f", digits, paper), Ours: fmt.Sprintf("%.*f", digits, ours),
+			Deviation: off(paper, ours, digits)}
 	}
 	rows := []report.PaperRow{row(b.Name+", $", b.PaperDollars, b.Dollars(), 2), row("- W", b.PaperWatts, b.Watts(), 2)}
 	if b.Name == cost.NVL362 {
@@ -96,10 +104,14 @@ func breakEven(s *report.Study, two, three cost.Bill) error {
 	if err != nil {
 		return err
 	}
-	s.Paper.Rows = append(s.Paper.Rows, report.PaperRow{Quantity: "K=2 is cheaper than K=3 below (figure 13d)", Paper: "12.1 % dead", Ours: fmt.Sprintf("%.1f %% dead", 100*e.Dead),
-		Deviation: points(12.1, 100*e.Dead, 1), Note: fmt.Sprintf("At %d $ for a GPU, with the exact waste: the paper does not say at which price, and this one is deduced from its 12.1 %%.", hbdGPUDollars)})
-	section := report.StudySection{Title: "From which share of dead nodes a third bundle pays, TP-32", Columns: []string{"a GPU costs, $", "nodes dead"},
-		Text: "What is compared is the price of GPUs that are dead or in no ring, and of the network, for each GPU. Dead nodes are independent of each other."}
+	s.Paper.Rows = append(s.Paper.Rows, report.PaperRow{Quantity: "K=2 is cheaper than K=3 below (figure 13d)",
+		Paper: "12.1 % dead", Ours: fmt.Sprintf("%.1f %% dead", 100*e.Dead),
+		Deviation: points(12.1, 100*e.Dead, 1), Note: fmt.Sprintf("At %d $ for a GPU, with the exact waste: the paper does not say "+
+			"at which price, and this one is deduced from its 12.1 %%.", hbdGPUDollars)})
+	section := report.StudySection{Title: "From which share of dead nodes a third bundle pays, TP-32",
+		Columns: []string{"a GPU costs, $", "nodes dead"},
+		Text: "What is compared is the price of GPUs that are dead or in no ring, and of the network, for each GPU. Dead nodes are " +
+			"independent of each other."}
 	for _, price := range []float64{10_000, 20_000, hbdGPUDollars, 40_000, 60_000} {
 		e, err := cost.BreakEven(price, m, most)
 		if err != nil {
@@ -111,7 +123,8 @@ func breakEven(s *report.Study, two, three cost.Bill) error {
 		}
 		section.Table = append(section.Table, []string{fmt.Sprintf("%.0f", price), at})
 	}
-	lines := chart.Lines{Frame: chart.Frame{Title: fmt.Sprintf("Network and lost GPUs, for each GPU, a GPU costing %d $", hbdGPUDollars)},
+	lines := chart.Lines{Frame: chart.Frame{Title: fmt.Sprintf("Network and lost GPUs, for each GPU, a GPU costing %d $",
+		hbdGPUDollars)},
 		X: chart.Axis{Title: "nodes dead", Kind: chart.Portion}, Y: chart.Axis{Title: "$ for each GPU", Kind: chart.Number}}
 	for i, b := range []cost.Bill{two, three} {
 		curve := chart.Line{Label: b.Name, Tone: chart.SeriesTone(i)}

@@ -81,7 +81,8 @@ func traces(path string) (trace func(seed uint64) (*faults.Trace, error), server
 }
 
 // replayTraces simulates a cluster whose neighbours are a stride apart.
-func replayTraces(ctx context.Context, path string, stride, placements int, archs []faults.Architecture, tps []int) (*replays, error) {
+func replayTraces(ctx context.Context, path string, stride, placements int, archs []faults.Architecture, tps []int) (*replays,
+	error) {
 	trace, servers, about, err := traces(path)
 	if err != nil {
 		return nil, err
@@ -105,7 +106,8 @@ func replayTraces(ctx context.Context, path string, stride, placements int, arch
 		}
 		all.stats.Mean += stats.Mean / float64(placements)
 		all.stats.P99 += stats.P99 / float64(placements)
-		r, err := faults.Simulate(t, faults.Cluster{Nodes: wasteNodes, Order: order}, archs, tps, faults.Options{Step: 1, Servers: servers, Seed: seed})
+		r, err := faults.Simulate(t, faults.Cluster{Nodes: wasteNodes, Order: order}, archs, tps, faults.Options{Step: 1,
+			Servers: servers, Seed: seed})
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +129,8 @@ func infinitehbdWaste(ctx context.Context, opt report.FigureOptions) (*report.St
 		return nil, err
 	}
 	s.Facts = [][2]string{{"trace", all.trace},
-		{"cluster", fmt.Sprintf("%d nodes of 4 GPUs, two to a server of the trace, each concerned by half of its faults; smaller traces are repeated", wasteNodes)},
+		{"cluster", fmt.Sprintf("%d nodes of 4 GPUs, two to a server of the trace, each concerned by half of its faults; smaller "+
+			"traces are repeated", wasteNodes)},
 		{"placements", fmt.Sprintf("%d: which server stands where is drawn, since no trace says so; looked at once a day", placements)},
 		{"line", fmt.Sprintf("neighbours are %d nodes apart, as Algorithm 1 cables ToRs of %d", wasteStride, wasteStride)}}
 	wasteRows(s, all)
@@ -151,14 +154,17 @@ func wasteRows(s *report.Study, all *replays) {
 	const paperFaults = 2.66
 	scaled := tpu * paperFaults / (100 * all.stats.Mean)
 	percent := func(quantity string, paper, ours float64, note string) report.PaperRow {
-		return report.PaperRow{Quantity: quantity, Paper: fmt.Sprintf("%.2f %%", paper), Ours: fmt.Sprintf("%.2f %%", 100*ours), Deviation: points(paper, 100*ours, 2), Note: note}
+		return report.PaperRow{Quantity: quantity, Paper: fmt.Sprintf("%.2f %%", paper), Ours: fmt.Sprintf("%.2f %%", 100*ours),
+			Deviation: points(paper, 100*ours, 2), Note: note}
 	}
 	times := func(quantity string, paper, ours float64) report.PaperRow {
-		return report.PaperRow{Quantity: quantity, Paper: fmt.Sprintf("%.0f times", paper), Ours: fmt.Sprintf("%.0f times", ours), Deviation: off(paper, ours, 0)}
+		return report.PaperRow{Quantity: quantity, Paper: fmt.Sprintf("%.0f times", paper), Ours: fmt.Sprintf("%.0f times", ours),
+			Deviation: off(paper, ours, 0)}
 	}
 	another := "The paper's whole trace is not public; what is replayed has fewer faults."
 	if all.drawn {
-		another = "Faults are drawn independently of each other here. In the published sample some days are much worse than the mean, so worst days are not reproduced."
+		another = "Faults are drawn independently of each other here. In the published sample some days are much worse than the " +
+			"mean, so worst days are not reproduced."
 	}
 	s.Paper.Rows = append(s.Paper.Rows,
 		percent("servers that are down, mean (section 6.1)", paperFaults, all.stats.Mean, another),
@@ -177,20 +183,25 @@ func wasteRows(s *report.Study, all *replays) {
 			ours := float64(model.Fragment(x.gpus, 0, tp)) / float64(x.gpus)
 			least, most = min(least, ours), max(most, ours)
 		}
-		s.Paper.Rows = append(s.Paper.Rows, report.PaperRow{Quantity: fmt.Sprintf("NVL-%d without a fault, TP-16 to TP-%d (figure 10)", x.gpus, x.tps[len(x.tps)-1]),
+		s.Paper.Rows = append(s.Paper.Rows, report.PaperRow{Quantity: fmt.Sprintf("NVL-%d without a fault, TP-16 to TP-%d (figure 10)",
+			x.gpus, x.tps[len(x.tps)-1]),
 			Paper: "about 11 %", Ours: percents(most), Deviation: told(least > 0.105 && most < 0.115)})
 	}
 	half := model.HalfRate(paperFaults/100, 8)
 	s.Paper.Rows = append(s.Paper.Rows, percent("half of a server is concerned by its fault (appendix A)", 50.38, half,
-		fmt.Sprintf("From the same faults: %s of GPUs, %s of nodes of 4.", percents(model.GPURate(paperFaults/100, 8)), percents(model.NodeRate(model.GPURate(paperFaults/100, 8), 4)))))
+		fmt.Sprintf("From the same faults: %s of GPUs, %s of nodes of 4.", percents(model.GPURate(paperFaults/100, 8)),
+			percents(model.NodeRate(model.GPURate(paperFaults/100, 8), 4)))))
 }
 
 // bySizeOfRing is figure 9.
 func bySizeOfRing(s *report.Study, all *replays) {
-	section := report.StudySection{Title: "Waste by size of the rings", Columns: []string{"", "TP-8", "TP-16", "TP-32", "TP-64", "TP-32, placements from", "to"},
-		Text: "Mean over time. NVL-36 has no room for a ring of 64. SiP-Ring and TPUv4, as the paper describes them, lose the same GPUs: " +
+	section := report.StudySection{Title: "Waste by size of the rings", Columns: []string{"", "TP-8", "TP-16", "TP-32", "TP-64",
+		"TP-32, placements from", "to"},
+		Text: "Mean over time. NVL-36 has no room for a ring of 64. SiP-Ring and TPUv4, as the paper describes them, lose the same " +
+			"GPUs: " +
 			"rings do not change, and one with a dead node is lost."}
-	lines := chart.Lines{Frame: chart.Frame{Title: "Mean waste by size of the rings"}, X: chart.Axis{Title: "GPUs of a ring (TP)", Kind: chart.Number, Log: true},
+	lines := chart.Lines{Frame: chart.Frame{Title: "Mean waste by size of the rings"}, X: chart.Axis{Title: "GPUs of a ring (TP)",
+		Kind: chart.Number, Log: true},
 		Y: chart.Axis{Title: "GPUs healthy and in no ring", Kind: chart.Portion, Log: true}}
 	for i, name := range append([]string{"Big-Switch"}, shownArchitectures...) {
 		row := []string{name}
@@ -217,7 +228,8 @@ func bySizeOfRing(s *report.Study, all *replays) {
 // overTime is figure 17.
 func overTime(s *report.Study, all *replays) {
 	r := all.results[0]
-	lines := chart.Lines{Frame: chart.Frame{Title: "Waste at TP-32 day by day, the first placement"}, X: chart.Axis{Title: "day", Kind: chart.Number, Whole: true},
+	lines := chart.Lines{Frame: chart.Frame{Title: "Waste at TP-32 day by day, the first placement"}, X: chart.Axis{Title: "day",
+		Kind: chart.Number, Whole: true},
 		Y: chart.Axis{Title: "GPUs healthy and in no ring", Kind: chart.Portion}}
 	for i, name := range shownArchitectures {
 		if name == "InfiniteHBD K=2" { // hides K=3
@@ -238,12 +250,14 @@ func whoWaits(s *report.Study, all *replays) {
 	jobs := []int{8192, 8704, 9216, 9408, 9600}
 	section := report.StudySection{Title: "GPUs that a job can use, and how long it waits for them, TP-32",
 		Columns: []string{"", "mean", "99 % of the time"},
-		Text: fmt.Sprintf("Of %d GPUs. A job waits while fewer GPUs than it wants are in full rings. Copies of the trace fail at the same times here, "+
+		Text: fmt.Sprintf("Of %d GPUs. A job waits while fewer GPUs than it wants are in full rings. Copies of the trace fail at the "+
+			"same times here, "+
 			"which makes peaks: with shifted copies there are lower ones.", most)}
 	for _, j := range jobs {
 		section.Columns = append(section.Columns, fmt.Sprintf("%d GPUs wait", j))
 	}
-	lines := chart.Lines{Frame: chart.Frame{Title: "How much of the time a job has to wait, TP-32"}, X: chart.Axis{Title: "GPUs that the job wants", Kind: chart.Number, Whole: true},
+	lines := chart.Lines{Frame: chart.Frame{Title: "How much of the time a job has to wait, TP-32"},
+		X: chart.Axis{Title: "GPUs that the job wants", Kind: chart.Number, Whole: true},
 		Y: chart.Axis{Title: "time that it waits", Kind: chart.Portion}}
 	for i, name := range shownArchitectures {
 		wait := func(gpus int) float64 {
@@ -267,8 +281,10 @@ func whoWaits(s *report.Study, all *replays) {
 
 // strides is what it matters how nodes are cabled.
 func strides(ctx context.Context, s *report.Study, path string, placements int) error {
-	section := report.StudySection{Title: "Which nodes are neighbours in the line, waste at TP-32", Columns: []string{"neighbours are apart by", "K=2", "K=3", "K=2 less K=3"},
-		Text: "Ours, beyond the paper. Two nodes of a server often die together: next to each other they break a line of K=2, which cannot reach over two dead nodes. " +
+	section := report.StudySection{Title: "Which nodes are neighbours in the line, waste at TP-32",
+		Columns: []string{"neighbours are apart by", "K=2", "K=3", "K=2 less K=3"},
+		Text: "Ours, beyond the paper. Two nodes of a server often die together: next to each other they break a line of K=2, which " +
+			"cannot reach over two dead nodes. " +
 			"Any stride of Algorithm 1 above 1 takes them apart, and only then two bundles are nearly as good as three."}
 	var archs []faults.Architecture
 	for _, a := range faults.Architectures() {
@@ -282,7 +298,8 @@ func strides(ctx context.Context, s *report.Study, path string, placements int) 
 			return err
 		}
 		k2, k3 := r.waste("InfiniteHBD K=2", 32), r.waste("InfiniteHBD K=3", 32)
-		section.Table = append(section.Table, []string{fmt.Sprint(p), percents(k2), percents(k3), fmt.Sprintf("%+.3f points", 100*(k2-k3))})
+		section.Table = append(section.Table, []string{fmt.Sprint(p), percents(k2), percents(k3), fmt.Sprintf("%+.3f points",
+			100*(k2-k3))})
 	}
 	s.Sections = append(s.Sections, section)
 	return nil
@@ -291,8 +308,10 @@ func strides(ctx context.Context, s *report.Study, path string, placements int) 
 // bounds is table 7.
 func bounds(s *report.Study) error {
 	const tp = 32
-	section := report.StudySection{Title: "The paper's bound and the exact waste, TP-32, faults independent of each other", Columns: []string{"nodes, reach", "nodes dead", "bound", "exact", "bound / exact"},
-		Text: "The bound is 2 (TP - g) q^K of nodes of g GPUs. The exact value is ours: pieces of an endless line between breaks, each cut into rings. " +
+	section := report.StudySection{Title: "The paper's bound and the exact waste, TP-32, faults independent of each other",
+		Columns: []string{"nodes, reach", "nodes dead", "bound", "exact", "bound / exact"},
+		Text: "The bound is 2 (TP - g) q^K of nodes of g GPUs. The exact value is ours: pieces of an endless line between breaks, " +
+			"each cut into rings. " +
 			"The end of a line costs (m-1)/2 nodes more, once, for rings of m nodes."}
 	printed := map[[2]int]struct {
 		text   string
@@ -312,12 +331,15 @@ func bounds(s *report.Study) error {
 				return err
 			}
 			paper := printed[[2]int{gpus, hops}]
-			s.Paper.Rows = append(s.Paper.Rows, report.PaperRow{Quantity: fmt.Sprintf("bound, %d GPUs a node, K=%d (table 7)", gpus, hops), Paper: paper.text,
+			s.Paper.Rows = append(s.Paper.Rows, report.PaperRow{Quantity: fmt.Sprintf("bound, %d GPUs a node, K=%d (table 7)", gpus,
+				hops), Paper: paper.text,
 				Ours: fmt.Sprintf("%.*f %%", paper.digits, 100*bound), Deviation: points(paper.value, 100*bound, paper.digits)})
-			section.Table = append(section.Table, []string{fmt.Sprintf("%d GPUs, K=%d", gpus, hops), percents(q), percents(bound), percents(exact), fmt.Sprintf("%.0f", bound/exact)})
+			section.Table = append(section.Table, []string{fmt.Sprintf("%d GPUs, K=%d", gpus, hops), percents(q), percents(bound),
+				percents(exact), fmt.Sprintf("%.0f", bound/exact)})
 		}
 	}
-	lines := chart.Lines{Frame: chart.Frame{Title: "Waste by the share of dead nodes, nodes of 4 GPUs, TP-32"}, X: chart.Axis{Title: "nodes dead", Kind: chart.Portion, Log: true},
+	lines := chart.Lines{Frame: chart.Frame{Title: "Waste by the share of dead nodes, nodes of 4 GPUs, TP-32"},
+		X: chart.Axis{Title: "nodes dead", Kind: chart.Portion, Log: true},
 		Y: chart.Axis{Title: "GPUs healthy and in no ring", Kind: chart.Portion, Log: true}}
 	for i, hops := range []int{2, 3, 4} {
 		bound := chart.Line{Label: fmt.Sprintf("K=%d, bound", hops), Tone: chart.SeriesTone(2 * i)}
@@ -339,9 +361,11 @@ func bounds(s *report.Study) error {
 
 // fragments is what small domains lose.
 func fragments(s *report.Study) {
-	section := report.StudySection{Title: "Fragments: healthy GPUs of a domain that fill no ring", Columns: []string{"domains", "GPUs each", "dead in each", "TP", "GPUs wasted"},
+	section := report.StudySection{Title: "Fragments: healthy GPUs of a domain that fill no ring", Columns: []string{"domains",
+		"GPUs each", "dead in each", "TP", "GPUs wasted"},
 		Text: "(domain - dead) mod TP of each domain in which any GPUs form a ring. One larger domain wastes less than two small ones."}
-	for _, x := range []struct{ domains, gpus, dead, tp int }{{2, 32, 1, 16}, {1, 64, 2, 16}, {1, 36, 0, 16}, {1, 72, 0, 16}, {1, 72, 0, 32}, {1, 72, 1, 8}, {1, 576, 1, 32}} {
+	for _, x := range []struct{ domains, gpus, dead, tp int }{{2, 32, 1, 16}, {1, 64, 2, 16}, {1, 36, 0, 16}, {1, 72, 0, 16}, {1,
+		72, 0, 32}, {1, 72, 1, 8}, {1, 576, 1, 32}} {
 		section.Table = append(section.Table, []string{fmt.Sprint(x.domains), fmt.Sprint(x.gpus), fmt.Sprint(x.dead), fmt.Sprint(x.tp),
 			fmt.Sprint(x.domains * model.Fragment(x.gpus, x.dead, x.tp))})
 	}

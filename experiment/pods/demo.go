@@ -347,7 +347,7 @@ func cutting(f crosswiring.Fabric, seed uint64) (from, to *crosswiring.Config, e
 	return nil, nil, fmt.Errorf("no two topologies of 1000 need rounds")
 }
 
-// apartText says how many pods were apart.
+// apartText says how many pairs of pods were apart.
 func apartText(r *Report) string {
 	apart, unknown := 0, 0
 	for _, p := range r.Pods {
@@ -358,7 +358,7 @@ func apartText(r *Report) string {
 			apart++
 		}
 	}
-	text := fmt.Sprintf("%d of %s of pods had no link for a while", apart, natural.Count(len(r.Pods), "couple"))
+	text := fmt.Sprintf("%d of %s of pods had no link for a while", apart, natural.Count(len(r.Pods), "pair"))
 	if unknown > 0 {
 		text += fmt.Sprintf(" (not known of %d)", unknown)
 	}

@@ -27,6 +27,7 @@ func hold(t *testing.T, l *lab.File, cables *Cables, opt lab.Options) *crosswiri
 // Ensure a move that ends in the middle, when the even switch of a pair has disconnected and the odd one has not, leaves the lab as it
 // was found, and says why: because it is interrupted, or because a switch no longer answers.
 func TestApply_Ended(t *testing.T) {
+	t.Parallel()
 	f := crosswiring.Fabric{Pods: 4, SpinePorts: 4, Groups: 1}
 	l, text, cables := emulate(t, f, time.Millisecond)
 	from, to := planned(t, f, 1), planned(t, f, 4)
@@ -78,6 +79,7 @@ func TestApply_Ended(t *testing.T) {
 
 // Ensure a port that the lab file protects is named, and nothing is moved.
 func TestApply_Protected(t *testing.T) {
+	t.Parallel()
 	f := crosswiring.Fabric{Pods: 3, SpinePorts: 2, Groups: 1}
 	l, text, cables := emulate(t, f, time.Millisecond)
 	l.Protect = []lab.PortRef{{Switch: "g0-k1", Port: 2}}

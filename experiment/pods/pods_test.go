@@ -364,6 +364,7 @@ func misled(t *testing.T, f crosswiring.Fabric, circuits map[crosswiring.Switch]
 
 // Ensure pods that would be cut off from each other when all pairs move at once keep a link in rounds.
 func TestApply_Staged(t *testing.T) {
+	t.Parallel()
 	const switching = 20 * time.Millisecond
 	f := crosswiring.Fabric{Pods: 4, SpinePorts: 4, Groups: 1}
 	from, to, err := cutting(f, 1)
@@ -389,6 +390,7 @@ func TestApply_Staged(t *testing.T) {
 
 // Ensure that when a switch of a pair fails its partner goes no further, all is put back, and the pair is named.
 func TestApply_Lost(t *testing.T) {
+	t.Parallel()
 	f := crosswiring.Fabric{Pods: 4, SpinePorts: 4, Groups: 1}
 	l, text, cables := emulate(t, f, time.Millisecond)
 	from, to := planned(t, f, 1), planned(t, f, 4)
@@ -436,6 +438,7 @@ func TestApply_Lost(t *testing.T) {
 
 // Ensure the circuits that are found are the running ones, and that those of nobody's are refused or go.
 func TestApply_Found(t *testing.T) {
+	t.Parallel()
 	f := crosswiring.Fabric{Pods: 3, SpinePorts: 2, Groups: 1}
 	l, text, cables := emulate(t, f, time.Millisecond)
 	ring := planned(t, f, 1)
@@ -478,6 +481,7 @@ func TestApply_Found(t *testing.T) {
 
 // Ensure that circuits of one switch alone go, although its partner has never had any.
 func TestApply_Half(t *testing.T) {
+	t.Parallel()
 	f := crosswiring.Fabric{Pods: 3, SpinePorts: 4, Groups: 1}
 	l, text, cables := emulate(t, f, time.Millisecond)
 	ring, err := crosswiring.FromCircuits(f, planned(t, crosswiring.Fabric{Pods: 3, SpinePorts: 2, Groups: 1}, 1).AllCircuits())
@@ -508,6 +512,7 @@ func connect(t *testing.T, l *lab.File, opt lab.Options, name string, c ocs.Cros
 
 // Ensure that where several switches of the fabric are parts of one of the lab's, only what differs moves.
 func TestApply_Shared(t *testing.T) {
+	t.Parallel()
 	f := crosswiring.Fabric{Pods: 4, SpinePorts: 4, Groups: 1}
 	text := "name: one\nswitches: [{name: big, emulate: {model: polatis-6000-32x32, switching: 1ms}}]\nhosts:\n"
 	for pod := range f.Pods {
@@ -538,6 +543,7 @@ func TestApply_Shared(t *testing.T) {
 
 // Ensure a pair of which a switch is dead is left alone, and a plan with circuits there refused.
 func TestApply_Off(t *testing.T) {
+	t.Parallel()
 	f := crosswiring.Fabric{Pods: 4, SpinePorts: 4, Groups: 1}
 	l, text, cables := emulate(t, f, time.Millisecond)
 	from := planned(t, f, 1)
@@ -646,6 +652,7 @@ func TestMeasure(t *testing.T) {
 
 // Ensure all stages of the demonstration are shown, and are as planned.
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	told := map[string]DemoStage{}
 	opt := options(t, "demo", nil)
 	opt.Rung = "memory"

@@ -341,11 +341,14 @@ func (r *rail) serve(c *conn, in *bufio.Reader, h *proto.Hello) error {
 				return
 			}
 		}
+		if err = e.ended(h); err != nil {
+			return
+		}
 		// The welcome comes before anything that the hello leads to.
 		if err = e.check(h.Rank, h.Holds); err != nil {
 			return
 		}
-		welcome := &proto.Welcome{Epoch: e.epoch, MonoNS: e.now}
+		welcome := &proto.Welcome{Epoch: e.epoch, Run: e.run, MonoNS: e.now}
 		if e.barrier >= 0 {
 			welcome.TimeoutNS = e.barrier + e.drain
 		}

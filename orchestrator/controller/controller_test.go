@@ -396,6 +396,35 @@ func TestConnectsAgain(t *testing.T) {
 	})
 }
 
+// TestConnectsAgain_Ended: a rank of a run that has ended comes back when the next one has begun, and takes nobody's place.
+func TestConnectsAgain_Ended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rail := newRail(t, proto.Opened{Epoch: 3, Shape: proto.Digits, ID: "00"})
+		b := newBench(t, controller.Options{Rails: map[string]controller.Rail{"rail0": rail}})
+		for _, p := range b.join("rail0") {
+			p.conn.Close()
+		}
+		synctest.Wait()
+		now := b.join("rail0")
+		again := func(run uint64) *peer {
+			p := b.dial(1)
+			p.send(&proto.Hello{Version: 1, Job: "lab", Rail: "rail0", Rank: 1, Epoch: 3, Run: run})
+			return p
+		}
+		again(1).want(&proto.Bye{Code: proto.Conflict, Reason: "rank 1 of rail0 comes back to run 1 of job lab, and it is at run 2"})
+		for _, p := range now[:2] {
+			p.ask(1, "dp/0", 0)
+		}
+		for _, p := range now[:2] {
+			p.result(proto.Applied)
+		}
+		p := again(2) // of this run
+		if w, ok := p.read().(*proto.Welcome); !ok || w.Run != 2 {
+			t.Errorf("%+v", w)
+		}
+	})
+}
+
 func TestRun_Refused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rail := newRail(t, proto.Opened{})

@@ -28,7 +28,11 @@
 // with its result for as long as the rank or all others hold the circuits, and refused when it is over.
 //
 // A rank that alone has lost its place in the schedule asks for operations in the middle of a phase of the others, who do
-// not ask since they hold the circuits. It is let in after a grace of 20 ms.
+// not ask since they hold the circuits. It is let in after a grace of 20 ms. Transfers are always asked for, so nobody is let into
+// one before the other rank has asked.
+//
+// When all ranks of a rail have left, those that come next begin another run of the job. A rank of the run before that comes
+// back late is sent away.
 //
 // After an alarm nothing is granted until the orchestrator has looked at the rail and put it right. A change that fails, for
 // whatever reason but a stale epoch, takes the rail to the giant ring once nothing is held on it, and one

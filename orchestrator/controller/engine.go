@@ -48,6 +48,7 @@ type engine struct {
 	others   bool // whether another rail lives
 	gathered bool // all ranks have said hello
 	epoch    uint64
+	run      uint64 // of the job, in this epoch
 	gen      uint64
 	shape    proto.Shape
 	reason   string
@@ -235,7 +236,7 @@ func newEngine(rail string, opt Options) (*engine, error) {
 		rail: rail, job: j, policy: opt.Policy, gran: opt.Granularity, per: per, table: table, ring: ring,
 		groups: map[string]*group{}, byStage: make([][]*class, j.Stages), barrier: int64(opt.Barrier), drain: int64(opt.Drain),
 		resume: int64(opt.ResumeAfter), noUnion: opt.NoUnion, who: func(x int) string { return opt.Who(rail, x) },
-		logTo: opt.Log, changes: map[uint64]*change{}, gathered: n == 0,
+		logTo: opt.Log, changes: map[uint64]*change{}, gathered: n == 0, run: 1,
 	}
 	for _, ports := range []*[]uint16{&e.held, &e.flight, &e.guard, &e.kept, &e.watch} {
 		*ports = make([]uint16, n*per)
@@ -444,8 +445,18 @@ func (e *engine) anew(opt Options) error {
 	f.fellBack, f.since, f.again, f.alarm = e.fellBack, e.since, e.again, e.alarm
 	f.digits, f.matching, f.version = e.digits, e.matching, e.version
 	f.random, f.req, f.counters, f.out = e.random, e.req, e.counters, e.out
+	f.run = e.run + 1
 	*e = *f
 	return nil
+}
+
+// ended returns why a hello is refused that is of a run before this one: it must not take the place of a rank of this. A shim that
+// was given up may have connected again just before, and its hello comes late.
+func (e *engine) ended(h *proto.Hello) error {
+	if h.Run == 0 || h.Run == e.run || h.Epoch != e.epoch {
+		return nil
+	}
+	return &proto.Refusal{Code: proto.Conflict, Detail: fmt.Sprintf("%s comes back to run %d of job %s, and it is at run %d", e.who(h.Rank), h.Run, e.job.Name, e.run)}
 }
 
 func (e *engine) allPorts() uint8 { return uint8(1<<e.per - 1) }

@@ -61,12 +61,14 @@ type (
 		Rank      int     `json:"rank"` // of the rail, from 0
 		Host      string  `json:"host"` // for people
 		LocalRank int     `json:"local_rank"`
-		Epoch     uint64  `json:"epoch"` // of the connection before; 0 for the first
+		Epoch     uint64  `json:"epoch"`         // of the connection before; 0 for the first
+		Run       uint64  `json:"run,omitempty"` // of the welcome before; 0: the first, or it said none
 		Holds     []OpRef `json:"holds,omitempty"`
 	}
 	// Welcome answers hello.
 	Welcome struct {
-		Epoch     uint64 `json:"epoch"` // of the controller: what the shim's requests carry from now on
+		Epoch     uint64 `json:"epoch"`         // of the controller: what the shim's requests carry from now on
+		Run       uint64 `json:"run,omitempty"` // of the job in this epoch, from 1: a hello of one that has ended is refused
 		MonoNS    int64  `json:"mono_ns"`
 		TimeoutNS int64  `json:"timeout_ns"` // how long an acknowledgement may take; 0: for ever
 	}

@@ -24,8 +24,8 @@ var update = flag.Bool("update", false, "write golden files and the sessions of 
 
 // samples are one message of each kind, with every key.
 var samples = []proto.Message{
-	&proto.Hello{Version: 1, Job: "lab-job", Rail: "rail0", Rank: 3, Host: "gpu4", LocalRank: 1, Epoch: 7, Holds: []proto.OpRef{{Group: "dp/1", Op: 5}}},
-	&proto.Welcome{Epoch: 8, MonoNS: 81_000_000_000, TimeoutNS: 60_000_000_000},
+	&proto.Hello{Version: 1, Job: "lab-job", Rail: "rail0", Rank: 3, Host: "gpu4", LocalRank: 1, Epoch: 7, Run: 2, Holds: []proto.OpRef{{Group: "dp/1", Op: 5}}},
+	&proto.Welcome{Epoch: 8, Run: 2, MonoNS: 81_000_000_000, TimeoutNS: 60_000_000_000},
 	&proto.JoinGroup{Group: "dp/1", Axis: "dp", Members: []int{2, 3}, Index: 1},
 	&proto.GroupOK{Group: "dp/1", Domain: "rail", Rails: []string{"rail0", "rail1"}},
 	&proto.PhaseTable{Step: 5, Period: map[string]uint64{"dp/1": 12, "pp/1@0": 2}, Starts: []proto.OpRef{{Group: "pp/1", Op: 1}}, Ends: []proto.OpRef{{Group: "dp/1", Op: 11}}},

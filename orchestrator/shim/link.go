@@ -104,7 +104,7 @@ func (s *Shim) connectLocked(ctx context.Context) error {
 	go s.write(l)
 	s.sendLocked(l, &proto.Hello{
 		Version: proto.Version, Job: s.opt.Job.Name, Rail: s.opt.Rail, Rank: s.opt.Rank, Host: s.opt.Host,
-		LocalRank: s.opt.LocalRank, Epoch: s.epoch, Holds: l.held,
+		LocalRank: s.opt.LocalRank, Epoch: s.epoch, Run: s.run, Holds: l.held,
 	})
 	for !l.ready && l.err == nil {
 		err := s.waitLocked(ctx, time.Time{})
@@ -390,7 +390,7 @@ func (s *Shim) handleLocked(l *link, m proto.Message) error {
 }
 
 func (s *Shim) welcomeLocked(l *link, w *proto.Welcome) {
-	l.welcome, s.epoch = w, w.Epoch
+	l.welcome, s.epoch, s.run = w, w.Epoch, w.Run
 	if s.opt.Timeout == 0 {
 		s.patience = time.Duration(max(w.TimeoutNS, 0))
 		s.timeout = cmp.Or(s.patience, DefaultTimeout)

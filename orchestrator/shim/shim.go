@@ -127,6 +127,7 @@ type Shim struct {
 	lost     error // why there is none
 	dialling bool
 	epoch    uint64 // of the last connection
+	run      uint64 // of the last connection; see proto.Welcome
 	req      uint64 // the last request
 	domains  map[string]trace.Net
 	timeout  time.Duration // of connections

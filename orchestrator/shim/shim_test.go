@@ -550,7 +550,7 @@ func TestReconnect(t *testing.T) {
 		p.expect(`{"kind":"hello","version":1,"job":"lab","rail":"rail0","rank":1,"host":"gpu2","local_rank":0,"epoch":7,"holds":[` + ref("dp/0", 6) + `]}`)
 		synctest.Wait()
 		within.pending(t)
-		p.send(`{"kind":"welcome","epoch":8}`)
+		p.send(`{"kind":"welcome","epoch":8,"run":4}`)
 		p.expect(joinPP)
 		p.expect(joinDP)
 		p.send(okDP, okPP)
@@ -566,7 +566,7 @@ func TestReconnect(t *testing.T) {
 		p.expect(strings.Replace(demand(12, "pp/1", 3, ""), `"epoch":7`, `"epoch":8`, 1))
 		p.send(nack(12, "stale")) // somebody else has taken over
 		p = <-l
-		p.expect(strings.Replace(hello, `"epoch":0`, `"epoch":8`, 1))
+		p.expect(strings.Replace(hello, `"epoch":0`, `"epoch":8,"run":4`, 1))
 		p.send(welcome)
 		p.expect(joinPP)
 		p.expect(joinDP)
