@@ -1,6 +1,6 @@
 #!/bin/sh
-# A line of four nodes whose boards run meanwhile: cables checked, rings of eight GPUs brought about and walked by their
-# light, and a node that loses power while somebody watches. Each change is a run.
+# A line of four nodes whose boards run meanwhile: rings of eight GPUs brought about, a node that loses power while somebody
+# watches, what is left walked by its light, and its cables checked. Each change is a run.
 #
 #   sh examples/infinitehbd.sh [SECONDS]
 #
@@ -24,8 +24,7 @@ sed -nE 's|.*"device":"([^"]*)".*"urls":\{"ocstrx":"([^"]*)".*|s#name: \1, #\&ur
 sed -f "$dir/urls" "$here/infinitehbd.yaml" >"$dir/lab.yaml"
 
 line="ocslab --lab $dir/lab.yaml topology infinitehbd"
-$line check-cables
 $line --nodes 4 --tp 8 --apply
-$line walk
 $line bypass --tp 8 -n 1
 $line walk --dead 2
+$line check-cables --dead 2 --darken

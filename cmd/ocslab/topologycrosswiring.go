@@ -167,6 +167,18 @@ func parsePart(flag, text, what string) (group, index int, err error) {
 	return group, index, nil
 }
 
+// pairsOff returns the pairs of --without.
+func (f *crossFlags) pairsOff() (off []crosswiring.Pair, err error) {
+	for _, text := range f.without {
+		g, i, err := parsePart("without", text, "a pair")
+		if err != nil {
+			return nil, err
+		}
+		off = append(off, crosswiring.Pair{Group: g, Index: i})
+	}
+	return off, nil
+}
+
 // wish plans; lab is what the switches of a lab hold, or nil.
 func (f *crossFlags) wish(stdin io.Reader, lab *crosswiring.Config) (w crossWish, err error) {
 	if w.fabric, err = f.fabric(); err != nil {
@@ -188,12 +200,8 @@ func (f *crossFlags) wish(stdin io.Reader, lab *crosswiring.Config) (w crossWish
 			return w, fmt.Errorf("--running %s is of another fabric: %s, where %s are asked for", f.running, fabricText(w.running.Fabric()), fabricText(w.fabric))
 		}
 	}
-	for _, text := range f.without {
-		g, i, err := parsePart("without", text, "a pair")
-		if err != nil {
-			return w, err
-		}
-		w.off = append(w.off, crosswiring.Pair{Group: g, Index: i})
+	if w.off, err = f.pairsOff(); err != nil {
+		return w, err
 	}
 	if w.demand, err = f.wanted(&w, stdin); err != nil {
 		return w, err

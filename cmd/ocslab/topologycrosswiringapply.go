@@ -11,6 +11,7 @@ import (
 	"github.com/ocslab/ocslab/experiment/runs"
 	"github.com/ocslab/ocslab/internal/natural"
 	"github.com/ocslab/ocslab/lab"
+	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/timeline"
 	"github.com/ocslab/ocslab/topology/crosswiring"
 )
@@ -33,7 +34,11 @@ func (a *app) applyCrossWiring(cmd *cobra.Command, f *crossFlags) error {
 		return err
 	}
 	opt.Leave = f.leave
-	cables, held, err := podsLab(cmd.Context(), file, opt.Lab, fabric)
+	off, err := f.pairsOff()
+	if err != nil {
+		return usageError{err}
+	}
+	cables, held, err := podsLab(cmd.Context(), file, opt.Lab, fabric, off)
 	if err != nil {
 		return err
 	}
@@ -63,19 +68,34 @@ func (a *app) applyCrossWiring(cmd *cobra.Command, f *crossFlags) error {
 	return errors.Join(err, w.partial)
 }
 
-// podsLab finds the ports of a fabric in a lab, and reads what its switches hold.
-func podsLab(ctx context.Context, file *lab.File, opt lab.Options, fabric crosswiring.Fabric) (_ *pods.Cables, held *crosswiring.Config, err error) {
+// podsLab finds the ports of a fabric in a lab, and reads what its switches hold but for those of pairs that are off, which
+// may be dead.
+func podsLab(ctx context.Context, file *lab.File, opt lab.Options, fabric crosswiring.Fabric, off []crosswiring.Pair) (
+	_ *pods.Cables, held *crosswiring.Config, err error,
+) {
 	l := lab.New(file, opt)
 	defer func() { err = errors.Join(err, l.Close()) }()
 	size, wait := sizes(l, file)
 	defer wait()
+	asked := size
+	if len(off) > 0 { // one that does not answer is taken to be as large as one that does
+		size = func(ctx context.Context, name string) (ocs.Geometry, error) {
+			g, err := asked(ctx, name)
+			for i := 0; err != nil && i < len(file.Switches); i++ {
+				if other, failed := asked(ctx, file.Switches[i].Name); failed == nil {
+					return other, nil
+				}
+			}
+			return g, err
+		}
+	}
 	cables, err := pods.FindCables(ctx, file, fabric, size)
 	if errors.Is(err, pods.ErrLab) {
 		return nil, nil, usageError{err}
 	} else if err != nil {
 		return nil, nil, err
 	}
-	held, err = pods.Read(ctx, l, cables)
+	held, err = pods.Read(ctx, l, cables, off...)
 	return cables, held, err
 }
 
@@ -141,7 +161,7 @@ func (a *app) printPods(r *pods.Report) {
 		return
 	}
 	for _, l := range r.Lost {
-		a.printf("pair %v could not be changed: %s: %v\n", l.Pair, l.Failed, l.Err)
+		a.printf("%v could not be changed: %s: %v\n", l.Pair, l.Failed, l.Err)
 	}
 	if r.State != runs.Done {
 		if r.Restored {

@@ -331,7 +331,7 @@ func (c *Cables) Circuits(held map[string]ocs.Map) (map[crosswiring.Switch][]cro
 			switch {
 			case !ours && !also:
 			case ours != also:
-				return nil, fmt.Errorf("%w: circuit %v of %s has one end at a port of the fabric and the other elsewhere", ErrLab, x, name)
+				return nil, fmt.Errorf("%w: circuit %v of %s has one end at a port of the fabric and the other elsewhere: %w", ErrLab, x, name, ocs.ErrConflict)
 			case in.sw != out.sw:
 				return nil, fmt.Errorf("%w: circuit %v of %s joins %v and %v of the fabric, which no fibre does", ErrLab, x, name, in.sw, out.sw)
 			default:
