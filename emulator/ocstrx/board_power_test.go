@@ -110,7 +110,7 @@ func TestBoardPowerLink(t *testing.T) {
 	for range 2 {
 		b.SetPower(false)
 		<-ended
-		if _, err := old.Read(make([]byte, 1)); err != io.EOF {
+		if _, err := old.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 			t.Errorf("reading: %v", err)
 		}
 		old, ended = connect()

@@ -82,7 +82,7 @@ func TestJoinPower(t *testing.T) {
 // after that; what it does is the same whoever asks when.
 func TestJoinLocks(t *testing.T) {
 	t.Parallel()
-	type result struct{ locked, acquiring [ocst.Lanes]time.Duration }
+	type result struct{ locked [ocst.Lanes]time.Duration }
 	run := func(t *testing.T, step time.Duration) (r result) {
 		a, b, _ := joined(t)
 		a.switchTo(ocst.Path1, 0xff)
