@@ -42,7 +42,7 @@ with the wear of their modules. Each change is a run.`,
 	s := c.Flags()
 	s.Uint64Var(&seed, "seed", 1, "of the emulated modules, and of all that is drawn")
 	s.StringVar(&model, "model", hbd.EightModules, "of the boards; "+hbd.OneModule+" has one module")
-	s.StringVar(&trace, "trace", "", "`FILE` of faults to replay (see ocslab topology infinitehbd faults; default one that is drawn)")
+	s.StringVar(&trace, "faults", "", "`FILE` of faults to replay (see ocslab topology infinitehbd faults; default one that is drawn)")
 	s.IntVar(&servers, "servers", 0, "servers that the trace is of (default those that it names)")
 	s.IntVar(&nodes, "nodes", 800, "nodes to replay the trace on; 0 leaves that out")
 	return c

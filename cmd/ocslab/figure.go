@@ -60,7 +60,7 @@ labs, and are written as html, svg or csv.`,
 					return usagef("figure %s plays no training job: it takes no --compress", f.Name)
 				}
 				if trace != "" && !f.Replays {
-					return usagef("figure %s replays no faults: it takes no --trace", f.Name)
+					return usagef("figure %s replays no faults: it takes no --faults", f.Name)
 				}
 				return a.study(cmd.Context(), f, report.FigureOptions{Repeats: flags.repeats, Compress: compress, Trace: trace}, to)
 			}
@@ -89,7 +89,7 @@ labs, and are written as html, svg or csv.`,
 	to.add(c.Flags())
 	c.Flags().StringVar(&to.out, "out", "", "`FILE` to write; - is stdout (default NAME.html, or the end of the format)")
 	c.Flags().Float64Var(&compress, "compress", 0, "of figures of the control plane: make computation so many times shorter (default the figure's own)")
-	c.Flags().StringVar(&trace, "trace", "", "of figures that replay faults: a `FILE` of them (see ocslab topology infinitehbd faults; default one that is drawn)")
+	c.Flags().StringVar(&trace, "faults", "", "of figures that replay faults: a `FILE` of them (see ocslab topology infinitehbd faults; default one that is drawn)")
 	c.Flags().StringSliceVar(&sequence, "sequence", nil, "`CONF,CONF`: the configurations of the lab to go through, in place of dp,pp")
 	return c
 }

@@ -141,6 +141,9 @@ type crossMethod struct {
 	took   time.Duration
 }
 
+// mostPorts is how many spine ports a plan is made for here: more take long to follow and to print.
+const mostPorts = 1 << 19
+
 func (f *crossFlags) fabric() (crosswiring.Fabric, error) {
 	if f.pods == 0 || f.ports == 0 {
 		return crosswiring.Fabric{}, fmt.Errorf("want --pods and --spine-ports, such as --pods 128 --spine-ports 16 --groups 16")
@@ -150,7 +153,13 @@ func (f *crossFlags) fabric() (crosswiring.Fabric, error) {
 	for _, w := range all {
 		if names = append(names, w.String()); w.String() == f.wiring {
 			x := crosswiring.Fabric{Pods: f.pods, SpinePorts: f.ports, Groups: f.groups, Wiring: w}
-			return x, x.Check()
+			if err := x.Check(); err != nil {
+				return x, err
+			}
+			if x.Ports() > mostPorts {
+				return x, fmt.Errorf("%s are %d spine ports: want up to %d", fabricText(x), x.Ports(), mostPorts)
+			}
+			return x, nil
 		}
 	}
 	return crosswiring.Fabric{}, fmt.Errorf("--wiring %.20q%s: want one of %s", f.wiring, strictyaml.DidYouMean(f.wiring, names), strings.Join(names, ", "))
@@ -270,6 +279,8 @@ func (f *crossFlags) plan(w *crossWish) (err error) {
 	switch {
 	case !slices.Contains(crosswiring.Methods(), method):
 		return fmt.Errorf("--method %.20q%s: want one of %s", f.planner, strictyaml.DidYouMean(f.planner, methodNames()), strings.Join(methodNames(), ", "))
+	case f.rounds < -1:
+		return fmt.Errorf("--rounds %d: want -1 for none, 0 for as many as usual, or more", f.rounds)
 	case f.budget < 0:
 		return fmt.Errorf("--budget %v: want a time above zero, or 0 for none", f.budget)
 	}
@@ -416,20 +427,32 @@ func (f *crossFlags) write(w *crossWish) error {
 // writeCrossWiring prints what does not depend on a demand: fibres, or a lab.
 func (a *app) writeCrossWiring(f *crossFlags) error {
 	fabric, err := f.fabric()
-	if err != nil {
+	switch {
+	case err != nil:
 		return usageError{err}
-	}
-	if f.fibres {
+	case f.apply:
+		return usagef("--fibres and --write-lab write what a fabric is, and --apply drives one: one at a time")
+	case f.fibres && f.writeLab != "":
+		return usagef("--fibres and --write-lab: one at a time")
+	case f.fibres && a.set.JSON:
+		return usagef("--fibres is CSV: it takes no --json")
+	case f.switching < 0:
+		return usagef("--switching %v: want 0 or more", f.switching)
+	case f.fibres:
 		return fabric.WriteFibres(a.out)
-	}
-	if f.apply {
-		return usagef("--write-lab writes a lab, and --apply drives one: one at a time")
 	}
 	text, err := pods.LabFile(fabric, pods.LabOptions{Model: f.model, Switching: f.switching, Seed: f.seed, Hosts: f.hosts})
 	if err != nil {
 		return usageError{err}
 	}
-	return a.writeLab(f.writeLab, text, fmt.Sprintf("crosswiring --pods %d --spine-ports %d --groups %d --random full --apply", f.pods, f.ports, f.groups))
+	return a.writeLab(f.writeLab, text, fmt.Sprintf("crosswiring --pods %d --spine-ports %d --groups %d%s --random full --apply", f.pods, f.ports, f.groups, wiringFlag(fabric)))
+}
+
+func wiringFlag(f crosswiring.Fabric) string {
+	if f.Wiring == crosswiring.Cross {
+		return ""
+	}
+	return fmt.Sprintf(" --wiring %v", f.Wiring)
 }
 
 // Lines of "ocslab topology crosswiring --json".

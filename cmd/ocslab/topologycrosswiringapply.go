@@ -29,6 +29,9 @@ func (a *app) applyCrossWiring(cmd *cobra.Command, f *crossFlags) error {
 	if err != nil {
 		return usageError{err}
 	}
+	if fabric.Wiring == crosswiring.Uniform {
+		return usagef("--wiring uniform is for comparison: it takes no --apply")
+	}
 	opt := pods.Options{Order: pods.Order(f.order)}
 	if opt.Options, err = a.sequenceOptions(file, "crosswiring", "Cross Wiring: "+fabricText(fabric)); err != nil {
 		return err

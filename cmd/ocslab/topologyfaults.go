@@ -36,7 +36,7 @@ and fault_end events as its authors have published one (github.com/stepfun-ai/In
 give --servers 400); without it, one like that is drawn. Events without their other half are
 named, and a fault that does not end lasts until the end.
 
-A trace smaller than the cluster is repeated. Where its servers stand is drawn, with --seed.
+Time runs from the first event to the last. A trace smaller than the cluster is repeated. Where its servers stand is drawn, with --seed.
 Servers of --per-server nodes fail with one or several of them (--half).`,
 		Example: "  ocslab topology infinitehbd faults --nodes 2448 --stride 4\n  ocslab topology infinitehbd faults fault_trace.json --servers 400 --tp 32 --job 9216",
 		Args:    cobra.MaximumNArgs(1),

@@ -76,6 +76,9 @@ bundle R of node 6; --write-lab makes an emulated lab with its cables.`,
 			if err := goesWith(cmd, "write-lab", "model"); err != nil {
 				return err
 			}
+			if err := f.check(cmd); err != nil {
+				return usageError{err}
+			}
 			f.repairs = cmd.Flags().Changed("was-dead") || f.resize != 0
 			return a.topologyInfiniteHBD(cmd, &f)
 		},
@@ -119,6 +122,61 @@ func goesWith(cmd *cobra.Command, flag string, names ...string) error {
 	return nil
 }
 
+// mostNodes is how many nodes a plan is made for here: more take gigabytes to print.
+const mostNodes = 1 << 17
+
+// check refuses what cannot be meant.
+func (f *infiniteFlags) check(cmd *cobra.Command) error {
+	given := cmd.Flags().Changed
+	switch {
+	case f.nodes > mostNodes:
+		return fmt.Errorf("--nodes %d: want up to %d", f.nodes, mostNodes)
+	case given("hops") && given("distances"):
+		return fmt.Errorf("--hops reaches all distances up to K, and --distances names them: one or the other")
+	case given("job") && len(f.distances) > 0 && !f.contiguous():
+		return fmt.Errorf("--job places by --hops, or --distances without gaps: not %v", f.distances)
+	}
+	for _, x := range []struct {
+		flag  string
+		value int
+	}{{"resize", f.resize}, {"job", f.job}, {"per-domain", f.perDomain}} {
+		if given(x.flag) && x.value < 1 {
+			return fmt.Errorf("--%s %d: want 1 or more", x.flag, x.value)
+		}
+	}
+	return nil
+}
+
+// contiguous reports whether nodes reach all others up to the farthest.
+func (f *infiniteFlags) contiguous() bool {
+	for d := 1; d <= len(f.distances); d++ {
+		if !slices.Contains(f.distances, d) {
+			return false
+		}
+	}
+	return true
+}
+
+// flags are those that say which line it is.
+func (f *infiniteFlags) lineFlags() string {
+	text := fmt.Sprintf("--nodes %d --tp %d", f.nodes, f.tp)
+	if f.gpus != 4 {
+		text += fmt.Sprintf(" --gpus %d", f.gpus)
+	}
+	if len(f.distances) > 0 {
+		text += " --distances " + strings.ReplaceAll(strings.Trim(fmt.Sprint(f.distances), "[]"), " ", ",")
+	} else if f.hops != 2 {
+		text += fmt.Sprintf(" --hops %d", f.hops)
+	}
+	if f.perToR != 1 {
+		text += fmt.Sprintf(" --per-tor %d", f.perToR)
+	}
+	if f.closed {
+		text += " --closed"
+	}
+	return text
+}
+
 // infiniteWish is what the flags ask for.
 type infiniteWish struct {
 	line     infinitehbd.Line
@@ -133,6 +191,7 @@ type infiniteWish struct {
 	took     time.Duration
 	rings    [][]infinitehbd.GPU
 	lost     error // there is no ring at all
+	gaps     bool  // nodes do not reach all others up to the farthest
 }
 
 // parseNodes reads "6,10-12"; "" and "none" are none.
@@ -185,7 +244,7 @@ func (f *infiniteFlags) wish() (w infiniteWish, err error) {
 	if w.line, err = w.tree.Line(layout); err != nil {
 		return w, err
 	}
-	w.line.Closed = f.closed
+	w.line.Closed, w.gaps = f.closed, len(f.distances) > 0 && !f.contiguous()
 	w.tp = f.tp
 	if w.dead, err = parseNodes("dead", f.dead); err != nil {
 		return w, err
@@ -220,13 +279,42 @@ func (f *infiniteFlags) wish() (w infiniteWish, err error) {
 	return w, err
 }
 
-// planOf returns the plan with as many groups as there is room for.
+// planOf returns the plan with as many groups as there is room for: cut from the front of the line, or searched for where
+// nodes do not reach all others up to the farthest, which may interleave groups.
 func (w *infiniteWish) planOf(m int, dead []infinitehbd.Node) (*infinitehbd.Plan, error) {
+	if w.gaps {
+		return w.repair(nil, m, dead)
+	}
 	groups, err := w.line.Place(m, dead)
 	if err != nil {
 		return nil, err
 	}
 	return w.line.Build(groups, dead)
+}
+
+// repair repairs a plan, or nil for one without groups.
+func (w *infiniteWish) repair(running *infinitehbd.Plan, m int, dead []infinitehbd.Node) (plan *infinitehbd.Plan, err error) {
+	if running == nil {
+		if running, err = w.line.Build(nil, dead); err != nil {
+			return nil, err
+		}
+	}
+	r, err := infinitehbd.Repair(running, dead, w.repairOptions(m))
+	if errors.Is(err, infinitehbd.ErrRoom) && r != nil {
+		return r.Plan, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.Plan, nil
+}
+
+func (w *infiniteWish) repairOptions(m int) infinitehbd.RepairOptions {
+	o := infinitehbd.RepairOptions{Size: m}
+	if w.gaps {
+		o.Overlap = min(infinitehbd.MaxOverlap, w.line.Layout.Hops())
+	}
+	return o
 }
 
 // place places a job.
@@ -265,7 +353,7 @@ func (w *infiniteWish) change(f *infiniteFlags, m int) (err error) {
 		return err
 	}
 	if f.resize == 0 {
-		w.repaired, err = infinitehbd.Repair(w.before, w.dead, infinitehbd.RepairOptions{Size: m})
+		w.repaired, err = infinitehbd.Repair(w.before, w.dead, w.repairOptions(m))
 	} else {
 		if len(was) > 0 {
 			return fmt.Errorf("--resize starts from the plan around --dead: it takes no --was-dead")
@@ -277,7 +365,7 @@ func (w *infiniteWish) change(f *infiniteFlags, m int) (err error) {
 			return err
 		}
 		w.tp = f.resize
-		w.repaired, err = infinitehbd.Resize(w.before, m)
+		w.repaired, err = infinitehbd.Repair(w.before, w.before.Dead(), w.repairOptions(m))
 	}
 	if err != nil && (!errors.Is(err, infinitehbd.ErrRoom) || w.repaired == nil) {
 		return err
@@ -307,7 +395,7 @@ func (a *app) topologyInfiniteHBD(cmd *cobra.Command, f *infiniteFlags) error {
 		if err != nil {
 			return usageError{err}
 		}
-		return a.writeLab(f.writeLab, text, fmt.Sprintf("infinitehbd --nodes %d --hops %d --tp %d --apply", f.nodes, f.hops, f.tp))
+		return a.writeLab(f.writeLab, text, "infinitehbd "+f.lineFlags()+" --apply")
 	}
 	if f.apply && w.lost == nil {
 		return a.applyInfiniteHBD(cmd.Context(), f, &w)

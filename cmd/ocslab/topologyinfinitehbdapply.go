@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/ocslab/ocslab/experiment/hbd"
 	"github.com/ocslab/ocslab/internal/natural"
@@ -49,6 +50,9 @@ func (a *app) applyInfiniteHBD(ctx context.Context, f *infiniteFlags, w *infinit
 	if l == nil {
 		return usagef("--apply needs --lab FILE: \"ocslab topology infinitehbd --nodes %d --hops %d --tp %d --write-lab FILE\" writes an emulated one", f.nodes, f.hops, f.tp)
 	}
+	if err := sameLine(l, w.line); err != nil {
+		return usageError{err}
+	}
 	d, err := hbd.New(l, w.line)
 	if err != nil {
 		return usageError{err}
@@ -92,6 +96,28 @@ func (a *app) applyInfiniteHBD(ctx context.Context, f *infiniteFlags, w *infinit
 	opt.About = "InfiniteHBD: as it was found"
 	_, err = d.Bring(ctx, nil, found, opt)
 	return errors.Join(err, ctx.Err())
+}
+
+// sameLine returns why a line is not the one that the cables of a lab say, if it has any.
+func sameLine(l *lab.Lab, line infinitehbd.Line) error {
+	if len(l.File.Cables) == 0 {
+		return nil
+	}
+	have, err := hbd.LineOf(l.File, line.Layout)
+	if err != nil {
+		return err
+	}
+	if slices.Equal(have.Order, line.Order) && have.Closed == line.Closed {
+		return nil
+	}
+	text := func(x infinitehbd.Line) string {
+		end := ""
+		if x.Closed {
+			end = ", closed"
+		}
+		return joinInts(numbers(x.Order)) + end
+	}
+	return fmt.Errorf("the cables of the lab are those of the line %s, and the plan is for %s: see --per-tor and --closed", text(have), text(line))
 }
 
 // Lines of --apply with --json.

