@@ -9,6 +9,7 @@ import (
 	"github.com/ocslab/ocslab/drivers/transport"
 	"github.com/ocslab/ocslab/experiment/collective"
 	"github.com/ocslab/ocslab/experiment/fit"
+	"github.com/ocslab/ocslab/experiment/hbd"
 	"github.com/ocslab/ocslab/experiment/runs"
 	firmwarenotes "github.com/ocslab/ocslab/firmware-notes"
 	"github.com/ocslab/ocslab/lab"
@@ -65,7 +66,7 @@ func exitCode(err error) int {
 		return exitRefused
 	case errors.Is(err, ocs.ErrVerify), errors.Is(err, mzi.ErrVerification), errors.Is(err, watch.ErrIncomplete), errors.Is(err, errLimit),
 		errors.Is(err, errUnsafe), errors.Is(err, fit.ErrDrifted), errors.Is(err, errLoss),
-		errors.Is(err, collective.ErrStalled):
+		errors.Is(err, collective.ErrStalled), errors.Is(err, hbd.ErrMixed), errors.Is(err, hbd.ErrHalfOpen):
 		return exitVerify
 	case errors.As(err, &op), errors.Is(err, ocs.ErrDenied), errors.Is(err, shim.ErrRailDead), errors.Is(err, shim.ErrLost),
 		errors.Is(err, plane.ErrClosed), errors.Is(err, errWire):

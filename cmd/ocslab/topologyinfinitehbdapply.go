@@ -95,7 +95,22 @@ func (a *app) applyInfiniteHBD(ctx context.Context, f *infiniteFlags, w *infinit
 	}
 	opt.About = "InfiniteHBD: as it was found"
 	_, err = d.Bring(ctx, nil, found, opt)
-	return errors.Join(err, ctx.Err())
+	return errors.Join(err, a.darkenAgain(ctx, d, found, dead))
+}
+
+// darkenAgain takes the light from nodes that were dark when they were found, which a plan takes for dead.
+func (a *app) darkenAgain(ctx context.Context, d *hbd.Domain, found *infinitehbd.Plan, dead []infinitehbd.Node) error {
+	var others []infinitehbd.Node
+	dark := found.Dead()
+	for _, n := range d.Line().Order {
+		if !slices.Contains(dark, n) || slices.Contains(dead, n) {
+			others = append(others, n)
+		}
+	}
+	if len(others) == len(d.Line().Order) {
+		return nil
+	}
+	return d.Darken(ctx, others...)
 }
 
 // sameLine returns why a line is not the one that the cables of a lab say, if it has any.
@@ -172,7 +187,7 @@ func (a *app) printBrought(about string, r *hbd.Report) {
 	}
 	a.printf("%s\n", about)
 	if r.Bundles == 0 {
-		a.printf("  all bundles were so already\n")
+		a.printf("  no bundle was switched\n")
 	} else {
 		a.printf("  %s, %s: all light after %.2f ms, all locked after %.2f ms from the first command\n", natural.Count(r.Bundles, "bundle"), natural.Count(r.Lanes, "lane"),
 			inMS(done.Light), inMS(done.Locked))
@@ -184,10 +199,10 @@ func (a *app) printBrought(about string, r *hbd.Report) {
 				longest = g
 			}
 		}
-		a.printf("  the ring of %v was away longest: %v\n", longest.Group, down(longest.Down))
+		a.printf("  the ring of nodes %s was away longest: %v\n", joinInts(numbers(longest.Group)), down(longest.Down))
 	}
 	for _, h := range r.Alarms {
-		a.printf("  half open: %v for %v\n", h.Cable, down(h.For))
+		a.printf("  half open: %s for %v\n", h.Text, down(h.For))
 	}
 	if r.Walk != nil {
 		a.printf("  walked by light: %s, %s lit\n", natural.Count(done.Rings, "ring"), natural.Count(done.Lit, "lane"))
@@ -203,7 +218,7 @@ func down(x timeline.Interval) string {
 
 func infiniteModuleOf(m *hbd.ModuleTime) infiniteModule {
 	from := m.Command.Earliest
-	l := infiniteModule{Kind: "infinitehbd-module", Node: int(m.Node), Module: m.Module, From: m.From.String(), To: m.To.String(),
+	l := infiniteModule{Kind: "infinitehbd-module", Node: int(m.Node), Bundle: m.Switch, Module: m.Module, From: m.From.String(), To: m.To.String(),
 		BusyNS: m.Busy.Latest - from, Settled: m.Settled.Latest - from, TookNS: m.Took.Nanoseconds(), Switches: m.Switches, Width: int64(m.Settled.Width())}
 	after := func(x timeline.Interval) *int64 {
 		if x == (timeline.Interval{}) {

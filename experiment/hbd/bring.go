@@ -73,7 +73,8 @@ type Report struct {
 // ModuleTime is when a module of a bundle did what. Times are on the axis of this host.
 type ModuleTime struct {
 	Ref
-	Module   int // from 1
+	Switch   string // of the lab
+	Module   int    // from 1
 	From, To infinitehbd.State
 	Command  timeline.Interval // the command, or the trigger of its board, was written
 	Busy     timeline.Interval // the switch began: light was taken away
@@ -96,12 +97,14 @@ type GroupTime struct {
 // HalfOpen is how long one end of a cable was on the path alone.
 type HalfOpen struct {
 	Cable infinitehbd.Cable
+	Text  string // "the cable n02-r/1 - n03-l/1"
 	For   timeline.Interval
 }
 
 // job is a bundle that is switched.
 type job struct {
 	ref      Ref
+	name     string // of the switch
 	from, to infinitehbd.State
 	report   ocs.Report
 	done     bool // all of it was brought about
@@ -199,7 +202,7 @@ func (b *bringing) plan(ctx context.Context) error {
 					return err
 				}
 			}
-			b.jobs = append(b.jobs, &job{ref: r, from: from, to: to})
+			b.jobs = append(b.jobs, &job{ref: r, name: b.d.Name(r), from: from, to: to})
 		}
 	}
 	return nil
@@ -443,7 +446,7 @@ func (b *bringing) halfOpen() {
 		default:
 			continue
 		}
-		b.report.HalfOpen = append(b.report.HalfOpen, HalfOpen{c, apart(a, o)})
+		b.report.HalfOpen = append(b.report.HalfOpen, HalfOpen{c, b.d.cableText(c), apart(a, o)})
 	}
 	slices.SortStableFunc(b.report.HalfOpen, func(x, y HalfOpen) int { return int(y.For.Latest - x.For.Latest) })
 	for _, h := range b.report.HalfOpen {

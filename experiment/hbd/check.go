@@ -2,9 +2,11 @@ package hbd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
+	"time"
 
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/topology/infinitehbd"
@@ -39,7 +41,7 @@ type Cabling struct {
 // digit, one for each path, and two more.
 //
 // All bundles have to be dark before, see [Domain.Darken]; the error matches [ocs.ErrConflict] and names one that is
-// not. They are dark afterwards.
+// not. They are dark afterwards, also when it fails, but for those that cannot be reached.
 func (d *Domain) CheckCables(ctx context.Context, without ...infinitehbd.Node) (*Cabling, error) {
 	refs := d.refs(without...)
 	looks, err := d.lookAll(ctx, refs, 0)
@@ -65,16 +67,22 @@ func (d *Domain) CheckCables(ctx context.Context, without ...infinitehbd.Node) (
 	c := &Cabling{}
 	heard := map[Fibre]Fibre{}
 	for _, path := range []infinitehbd.State{infinitehbd.Path1, infinitehbd.Path2} {
-		if err := d.sound(ctx, c, refs, number, fibres, path, heard); err != nil {
-			return c, err
+		if err = d.sound(ctx, c, refs, number, fibres, path, heard); err != nil {
+			break
 		}
 	}
-	if err := d.Darken(ctx, without...); err != nil {
+	// Whatever went wrong, and whoever has gone: the light was ours.
+	dark, cancel := context.WithTimeout(context.WithoutCancel(ctx), darkenTimeout)
+	defer cancel()
+	if err := errors.Join(err, d.Darken(dark, without...)); err != nil {
 		return c, err
 	}
 	d.compare(c, looks, refs, heard)
 	return c, nil
 }
+
+// darkenTimeout is how long taking the light of a check away may take.
+const darkenTimeout = 10 * time.Second
 
 // sound has all lanes send their numbers into a path, and writes down who hears which.
 func (d *Domain) sound(ctx context.Context, c *Cabling, refs []Ref, number map[Lane]int, fibres []Lane,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ocslab/ocslab/experiment"
+	"github.com/ocslab/ocslab/internal/natural"
 	"github.com/ocslab/ocslab/internal/pause"
 	"github.com/ocslab/ocslab/timeline"
 	"github.com/ocslab/ocslab/topology/infinitehbd"
@@ -336,8 +337,8 @@ func (d *Domain) nodeFailures(n infinitehbd.Node, base, now map[Ref]look) (found
 			f.Text = fmt.Sprintf("node %d does not answer, and no neighbour had its light", n)
 		default:
 			f.Kind = NodeDead
-			f.Text = fmt.Sprintf("node %d is dead: none of its bundles answers, and its light is gone at all of %d neighbours", n,
-				len(all))
+			f.Text = fmt.Sprintf("node %d is dead: none of its bundles answers, and its light is gone at %s that had it", n,
+				natural.Count(len(all), "neighbour"))
 		}
 		return []Failure{f}
 	}

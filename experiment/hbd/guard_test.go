@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ocslab/ocslab/experiment/runs"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/ocs"
@@ -209,5 +210,42 @@ func holds(t *testing.T, what string, i timeline.Interval, truth time.Time) {
 	ns := timeline.HostAxis().NS(truth)
 	if slack := int64(time.Microsecond); truth.IsZero() || ns < i.Earliest-slack || ns > i.Latest+slack {
 		t.Errorf("%s: measured %v, and truly %d", what, i, ns)
+	}
+}
+
+// Ensure a check of cables that fails half-way leaves no light of its own.
+func TestDomain_CheckCables_Dark(t *testing.T) {
+	d := openLab(t, lineOf(t, 4, 2), func(s string) string { return s + "protect: [n02-l/9]\n" })
+	if _, err := d.CheckCables(t.Context()); !errors.Is(err, ocs.ErrInterlock) {
+		t.Errorf("%v, want %v", err, ocs.ErrInterlock)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if _, err := d.CheckCables(ctx); err == nil {
+		t.Error("a check that has no time succeeds")
+	}
+	p, err := d.States(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dark := p.Dead(); len(dark) != 4 {
+		t.Errorf("only nodes %v are dark", dark)
+	}
+}
+
+// Ensure what is so already is brought about without a run.
+func TestDomain_Bring_Already(t *testing.T) {
+	line := lineOf(t, 4, 2)
+	d := openLab(t, line, nil)
+	plan := build(t, line, nil, infinitehbd.Group{1, 2})
+	store, err := runs.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, kept := range []bool{true, false} {
+		r, err := d.Bring(t.Context(), nil, plan, Options{Store: store})
+		if err != nil || (r.Run != "") != kept {
+			t.Errorf("time %d: run %q, %v", i+1, r.Run, err)
+		}
 	}
 }

@@ -24,7 +24,7 @@ import (
 
 // keep writes the run.
 func (b *bringing) keep(ctx context.Context, failed error) (err error) {
-	if b.opt.Store == nil {
+	if b.opt.Store == nil || len(b.jobs) == 0 {
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx) // what was done is kept, whoever has gone
@@ -191,7 +191,7 @@ func (b *bringing) events() []runs.Event {
 		all = append(all, runs.Event{Kind: kind, Session: 1, Point: 1, Wall: time.Now().UTC(), Text: fmt.Sprintf(format, args...)})
 	}
 	for _, g := range b.report.Groups {
-		add("ring", "the ring of nodes %v was away for %v: %s were switched", g.Group, g.Down, natural.Count(g.Bundles, "bundle"))
+		add("ring", "the ring of nodes %v was away for %v, %s switched", g.Group, g.Down, natural.Count(g.Bundles, "bundle"))
 	}
 	for _, h := range b.report.Alarms {
 		add("half-open", "%s was half open for %v", b.d.cableText(h.Cable), h.For)

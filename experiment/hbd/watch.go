@@ -95,7 +95,7 @@ func (j *job) times(r ocs.Receipt) {
 		if _, err := fmt.Sscanf(part.Name, "module %d", &module); err != nil {
 			continue
 		}
-		t := ModuleTime{Ref: j.ref, Module: module, From: j.from, To: j.to, Took: part.Took, Switches: j.watch.wear[module-1]}
+		t := ModuleTime{Ref: j.ref, Switch: j.name, Module: module, From: j.from, To: j.to, Took: part.Took, Switches: j.watch.wear[module-1]}
 		t.Command = axis.Span(r.SendStart, r.Sent)
 		latest := over - int64(t.Took)
 		if e := j.watch.effect; e != (timeline.Interval{}) {
