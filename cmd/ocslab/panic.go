@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,10 +25,10 @@ func (a *app) panicCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "panic --reason TEXT [SWITCH...]",
 		Short: "Take the light from the lab's ports at once, or give it back",
-		Long: `Take the light from all ports that NICs of the lab hang on, except protected ones, on
-all switches of the lab or those named, all at the same time: close the shutters or,
+		Long: `Take the light from all ports that NICs of the lab hang on, and from boards of transceivers
+with cables of the lab, except protected ports, on all switches of the lab or those named, all at the same time: close the shutters or,
 where there are none, remove the circuits. Other light is left alone, and a switch
-that fails holds up no other.
+that fails holds up no other. Exit code 1: nothing of the lab is on any of the switches.
 
 What is closed and removed is written to the state directory before it is sent.
 "ocslab panic --lift" opens exactly those shutters and puts the circuits back, as far as
@@ -87,13 +88,21 @@ func (a *app) panic(cmd *cobra.Command, f panicFlags, names []string) error {
 	case reasoned:
 		results, err := b.Panic(cmd.Context(), blackout.Call{Who: blackout.Me(), Reason: f.reason}, names...)
 		a.panicResults(results)
-		if len(results) > 0 {
+		switch {
+		case len(results) == 0:
+		case !slices.ContainsFunc(results, func(r blackout.Result) bool { return !r.Nobody }):
+			err = errors.Join(err, errNobody)
+		default:
 			a.printf("\"ocslab panic --lift\" gives the light back\n")
 		}
 		return err
 	}
 	return a.panicStatus(b, f.status, names)
 }
+
+// errNobody: there was nothing that a panic could darken.
+var errNobody = errors.New(`nothing was darkened: no NIC and no cable of the lab is on any of these switches, and their light is as it was; ` +
+	`"ocslab disconnect SWITCH CIRCUITS" takes what "ocslab show SWITCH" has`)
 
 func (a *app) liftPanic(ctx context.Context, b *blackout.Blackout, f panicFlags) error {
 	var numbers []int
@@ -127,7 +136,7 @@ type panicLine struct {
 	Switch  string  `json:"switch"`
 	Closed  string  `json:"closed"`  // ports whose shutters were closed or, lifted, are open again
 	Removed ocs.Map `json:"removed"` // circuits that were removed or, lifted, are back
-	State   string  `json:"state"`   // "dark", "failed", "lifted", "asked"; "planned" with --dry-run
+	State   string  `json:"state"`   // "dark", "failed", "lifted", "asked"; "left" of a switch left alone; "planned" with --dry-run
 	Left    ocs.Map `json:"left,omitzero"`
 	Note    string  `json:"note,omitempty"`
 	Reason  string  `json:"reason,omitempty"`
@@ -194,15 +203,19 @@ func (a *app) panicSteps(steps []blackout.Step) error {
 func (a *app) panicResults(results []blackout.Result) {
 	t := table{}
 	for _, r := range results {
+		state := string(r.State)
+		if r.Nobody && r.Err == nil {
+			state = "left"
+		}
 		if a.set.JSON {
-			a.json(lineOf(r.Step, string(r.State), r.Err))
+			a.json(lineOf(r.Step, state, r.Err))
 			continue
 		}
 		words := stepWords(r.Step, true)
 		if r.Err != nil {
 			words = r.Err.Error()
 		}
-		t.row(r.Switch, string(r.State), words)
+		t.row(r.Switch, state, words)
 	}
 	if !a.set.JSON {
 		t.write(a.out, "")

@@ -671,3 +671,70 @@ func TestDarken_Property(t *testing.T) {
 		}
 	})
 }
+
+// Ensure a board of transceivers with a cable of the lab is the lab's own but for what is protected, and one without is not.
+func TestPorts_Cables(t *testing.T) {
+	f, err := lab.Parse("hbd.yaml", []byte(`switches:
+  - {name: a, emulate: {model: ocstrx-8x112g}}
+  - {name: b, emulate: {model: ocstrx-8x112g}}
+  - {name: c, emulate: {model: ocstrx-8x112g}}
+cables:
+  - {a: a/1, b: b/2}
+protect: [b/3]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := ocs.FormatPorts(Ports(f, "a")); p != "1-128" {
+		t.Errorf("a: %s", p)
+	}
+	if p := ocs.FormatPorts(Ports(f, "b")); p != "1,2,4-128" {
+		t.Errorf("b: %s", p)
+	}
+	if p := Ports(f, "c"); p != nil {
+		t.Errorf("c: %v", p)
+	}
+}
+
+// Ensure a panic takes the light of boards that are joined by cables, and lifting it gives that back.
+func TestPanic_Cables(t *testing.T) {
+	f, err := lab.Parse("hbd.yaml", []byte(`switches:
+  - {name: a, emulate: {model: ocstrx-8x112g}}
+  - {name: b, emulate: {model: ocstrx-8x112g}}
+cables:
+  - {a: a/1, b: b/2}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := lab.New(f, lab.Options{Emulated: true})
+	defer l.Close()
+	sw, err := l.Switch(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lit := ocs.MustMap(ocs.CrossConnect{Ingress: 1, Egress: 9}, ocs.CrossConnect{Ingress: 2, Egress: 26})
+	if _, err := ocs.Reconcile(t.Context(), sw, lit, ocs.Overwrite); err != nil {
+		t.Fatal(err)
+	}
+	log, err := history.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := New(Options{File: f, Device: l.Device, Open: l.Switch, History: log, StateDir: t.TempDir()})
+	if _, err := b.Panic(t.Context(), Call{Who: "me", Reason: "smoke"}); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := sw.CrossConnects(t.Context()); err != nil || m.Len() != 0 {
+		t.Errorf("after the panic: %v, %v", m, err)
+	}
+	if err := b.Refuse(Light{Switch: "a", Device: sw.Device, Add: lit}); !errors.Is(err, ErrInForce) {
+		t.Errorf("light while it is in force: %v", err)
+	}
+	if _, err := b.Lift(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := sw.CrossConnects(t.Context()); err != nil || !m.Equal(lit) {
+		t.Errorf("lifted: %v, %v", m, err)
+	}
+}

@@ -8,9 +8,10 @@
 //
 // # Whose light
 //
-// The lab's light is that of its NICs: the ports they send into and receive from, without
-// those that the lab file protects. All other light is left alone, and a switch without a
-// NIC of the lab is not touched: what goes through it is nobody's here.
+// The lab's light is that of its NICs, the ports they send into and receive from, and all
+// of a board of transceivers that one of its cables is plugged into, without ports that the
+// lab file protects. All other light is left alone, and a switch with neither is not touched:
+// what goes through it is nobody's here.
 //
 // # How
 //

@@ -5,6 +5,8 @@ import (
 
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/ocs"
+	"github.com/ocslab/ocslab/wire/cmis/ocst"
+	"github.com/ocslab/ocslab/wire/trxlink"
 )
 
 // Held is what a switch holds, as far as it matters here.
@@ -27,6 +29,8 @@ type Step struct {
 	Left ocs.Map
 	// Note says, for people, why there is nothing to do, or why something is left.
 	Note string
+	// Nobody says that nothing of the lab is on the switch: it is left alone, be it lit or dark.
+	Nobody bool
 	// Stale says that the switch did not answer, and that Have is what it said last.
 	Stale bool
 	Err   error // why it did not answer
@@ -35,11 +39,22 @@ type Step struct {
 // Empty reports whether there is nothing to do.
 func (s Step) Empty() bool { return len(s.Close) == 0 && len(s.Open) == 0 && s.Change.Empty() }
 
-// Ports returns the ports of a switch that are the lab's to darken: those of its NICs that
-// are not protected, in ascending order.
+// mostLanes is how many lanes a board of transceivers can have, each of which is a port that light goes in by.
+const mostLanes = trxlink.MaxSlots * ocst.Lanes
+
+// Ports returns the ports of a switch that are the lab's to darken, without those that are
+// protected, in ascending order: those of its NICs and, of a board of transceivers that the
+// lab has a cable of, the lanes of as many modules as there can be.
 func Ports(f *lab.File, switchName string) []ocs.Port {
 	protected := f.ProtectedPorts(switchName)
 	var ports []ocs.Port
+	if slices.ContainsFunc(f.Cables, func(c lab.Cable) bool { return c.A.Switch == switchName || c.B.Switch == switchName }) {
+		for p := ocs.Port(1); p <= mostLanes; p++ {
+			if !slices.Contains(protected, p) {
+				ports = append(ports, p)
+			}
+		}
+	}
 	for _, h := range f.Hosts {
 		for _, n := range h.NICs {
 			for _, p := range []lab.PortRef{n.Tx, n.Rx} {
@@ -55,7 +70,7 @@ func Ports(f *lab.File, switchName string) []ocs.Port {
 
 // Notes of steps.
 const (
-	noteNobody    = "no NIC of the lab is on it: its light is left alone"
+	noteNobody    = "no NIC and no cable of the lab is on it: its light is left alone"
 	noteDark      = "dark already"
 	noteNothing   = "nothing of it is to be given back"
 	noteProtected = "stays lit, as it uses a port that the lab file protects"
@@ -67,7 +82,7 @@ const (
 func darken(name string, own, protected []ocs.Port, g ocs.Geometry, have Held) Step {
 	s := Step{Switch: name, Have: have}
 	if len(own) == 0 {
-		s.Note = noteNobody
+		s.Note, s.Nobody = noteNobody, true
 		return s
 	}
 	for _, p := range own {
