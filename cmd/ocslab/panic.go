@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -25,10 +24,12 @@ func (a *app) panicCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "panic --reason TEXT [SWITCH...]",
 		Short: "Take the light from the lab's ports at once, or give it back",
-		Long: `Take the light from all ports that NICs of the lab hang on, and from boards of transceivers
-with cables of the lab, except protected ports, on all switches of the lab or those named, all at the same time: close the shutters or,
-where there are none, remove the circuits. Other light is left alone, and a switch
-that fails holds up no other. Exit code 1: nothing of the lab is on any of the switches.
+		Long: `Take the light from all ports that NICs of the lab hang on, and from boards of
+transceivers with cables of the lab, except protected ports, on all switches of the lab
+or those named, all at the same time: close the shutters or, where there are none,
+remove the circuits. Other light is left alone, and a switch that fails holds up no
+other. Exit code 1: no light of the lab was there to take, so no panic is in force; the
+sentence says what may be lit and how to darken it.
 
 What is closed and removed is written to the state directory before it is sent.
 "ocslab panic --lift" opens exactly those shutters and puts the circuits back, as far as
@@ -88,21 +89,13 @@ func (a *app) panic(cmd *cobra.Command, f panicFlags, names []string) error {
 	case reasoned:
 		results, err := b.Panic(cmd.Context(), blackout.Call{Who: blackout.Me(), Reason: f.reason}, names...)
 		a.panicResults(results)
-		switch {
-		case len(results) == 0:
-		case !slices.ContainsFunc(results, func(r blackout.Result) bool { return !r.Nobody }):
-			err = errors.Join(err, errNobody)
-		default:
+		if len(results) > 0 && !errors.Is(err, blackout.ErrNothing) {
 			a.printf("\"ocslab panic --lift\" gives the light back\n")
 		}
 		return err
 	}
 	return a.panicStatus(b, f.status, names)
 }
-
-// errNobody: there was nothing that a panic could darken.
-var errNobody = errors.New(`nothing was darkened: no NIC and no cable of the lab is on any of these switches, and their light is as it was; ` +
-	`"ocslab disconnect SWITCH CIRCUITS" takes what "ocslab show SWITCH" has`)
 
 func (a *app) liftPanic(ctx context.Context, b *blackout.Blackout, f panicFlags) error {
 	var numbers []int

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ocslab/ocslab/internal/natural"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/topology/infinitehbd"
 )
@@ -41,7 +42,9 @@ type Cabling struct {
 // digit, one for each path, and two more.
 //
 // All bundles have to be dark before, see [Domain.Darken]; the error matches [ocs.ErrConflict] and names one that is
-// not. They are dark afterwards, also when it fails, but for those that cannot be reached.
+// not. It matches [ocs.ErrInterlock] if the lab file protects a port that would get light. Nothing is lit in either case.
+// Bundles are dark afterwards, also when it fails or ctx ends, but for those that cannot be reached or were leased
+// meanwhile: the error names these.
 func (d *Domain) CheckCables(ctx context.Context, without ...infinitehbd.Node) (*Cabling, error) {
 	refs := d.refs(without...)
 	looks, err := d.lookAll(ctx, refs, 0)
@@ -56,6 +59,9 @@ func (d *Domain) CheckCables(ctx context.Context, without ...infinitehbd.Node) (
 		}
 		if s, err := l.state(); err != nil || s != infinitehbd.Dark {
 			return nil, fmt.Errorf("%w: %s carries light, and cables are checked in the dark", ocs.ErrConflict, d.Name(r))
+		}
+		if err := d.protected(r, len(l.modules)); err != nil {
+			return nil, err
 		}
 		for m := range l.modules {
 			for lane := range lanes {
@@ -79,6 +85,18 @@ func (d *Domain) CheckCables(ctx context.Context, without ...infinitehbd.Node) (
 	}
 	d.compare(c, looks, refs, heard)
 	return c, nil
+}
+
+// protected returns why a bundle may not be lit, if the lab file protects a port of its lanes or paths.
+func (d *Domain) protected(r Ref, modules int) error {
+	for _, p := range d.lab.File.ProtectedPorts(d.Name(r)) {
+		for _, path := range []infinitehbd.State{infinitehbd.Path1, infinitehbd.Path2} {
+			if len(MapOf(path, modules).At(p)) > 0 {
+				return fmt.Errorf("%s: %w: the lab file protects port %d, and a check lights it", d.Name(r), ocs.ErrInterlock, p)
+			}
+		}
+	}
+	return nil
 }
 
 // darkenTimeout is how long taking the light of a check away may take.
@@ -211,8 +229,8 @@ func (d *Domain) describe(c *Cabling, order [][2]infinitehbd.End, wrong map[[2]i
 		case told[k]:
 			continue
 		case from == nowhere || from.Node == 0:
-			c.Text = append(c.Text, fmt.Sprintf("no light comes to %s, and that of %s should, on %d lanes", d.endText(at),
-				d.endText(far[at]), wrong[k]))
+			c.Text = append(c.Text, fmt.Sprintf("no light comes to %s, and that of %s should, on %s", d.endText(at),
+				d.endText(far[at]), natural.Count(wrong[k], "lane")))
 			continue
 		}
 		told[[2]infinitehbd.End{from, at}] = true
@@ -224,12 +242,12 @@ func (d *Domain) describe(c *Cabling, order [][2]infinitehbd.End, wrong map[[2]i
 			pair := []string{fmt.Sprintf("%s - %s", d.endText(at), d.endText(is)),
 				fmt.Sprintf("%s - %s", d.endText(meant), d.endText(from))}
 			slices.Sort(pair)
-			c.Text = append(c.Text, fmt.Sprintf("the cables %s and %s are swapped at one end, on %d lanes: %s is joined to %s",
-				pair[0], pair[1], wrong[k], d.endText(at), d.endText(from)))
+			c.Text = append(c.Text, fmt.Sprintf("the cables %s and %s are swapped at one end, on %s: %s is joined to %s",
+				pair[0], pair[1], natural.Count(wrong[k], "lane"), d.endText(at), d.endText(from)))
 			continue
 		}
-		c.Text = append(c.Text, fmt.Sprintf("%s is joined to %s, on %d lanes, and should be to %s", d.endText(at),
-			d.endText(from), wrong[k], d.meantText(is)))
+		c.Text = append(c.Text, fmt.Sprintf("%s is joined to %s, on %s, and should be to %s", d.endText(at),
+			d.endText(from), natural.Count(wrong[k], "lane"), d.meantText(is)))
 	}
 }
 

@@ -332,7 +332,8 @@ func (d *Domain) nodeFailures(n infinitehbd.Node, base, now map[Ref]look) (found
 		f := Failure{Kind: NodeSilent, Node: n, Witnesses: all}
 		switch {
 		case lit > 0:
-			f.Text = fmt.Sprintf("node %d does not answer, and its light is there at %d of %d neighbours", n, lit, lit+len(all))
+			f.Text = fmt.Sprintf("node %d does not answer, and its light is there at %d of %s", n, lit,
+				natural.Count(lit+len(all), "neighbour"))
 		case len(all) == 0:
 			f.Text = fmt.Sprintf("node %d does not answer, and no neighbour had its light", n)
 		default:

@@ -213,27 +213,117 @@ func holds(t *testing.T, what string, i timeline.Interval, truth time.Time) {
 	}
 }
 
-// Ensure a check of cables that fails half-way leaves no light of its own.
-func TestDomain_CheckCables_Dark(t *testing.T) {
-	d := openLab(t, lineOf(t, 4, 2), func(s string) string { return s + "protect: [n02-l/9]\n" })
-	if _, err := d.CheckCables(t.Context()); !errors.Is(err, ocs.ErrInterlock) {
-		t.Errorf("%v, want %v", err, ocs.ErrInterlock)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-	defer cancel()
-	if _, err := d.CheckCables(ctx); err == nil {
-		t.Error("a check that has no time succeeds")
-	}
-	p, err := d.States(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if dark := p.Dead(); len(dark) != 4 {
-		t.Errorf("only nodes %v are dark", dark)
+// Ensure a check of cables lights nothing if a port is protected that it would need, in whichever bundle; the loops, which
+// it does not take, may be.
+func TestDomain_CheckCables_Protected(t *testing.T) {
+	for _, tt := range []struct {
+		port string
+		want error
+	}{
+		{"n04-r/1", ocs.ErrInterlock}, {"n04-r/9", ocs.ErrInterlock}, {"n04-r/24", ocs.ErrInterlock}, {"n04-r/25", nil},
+	} {
+		t.Run(tt.port, func(t *testing.T) {
+			d := openLab(t, lineOf(t, 4, 2), func(s string) string { return s + "protect: [" + tt.port + "]\n" })
+			lit := 0
+			tripAt(t, d, "n01-r", func(c ocs.Change) error {
+				lit += c.Add.Len()
+				return nil
+			})
+			_, err := d.CheckCables(t.Context())
+			if !errors.Is(err, tt.want) || tt.want != nil && !strings.Contains(err.Error(), "n04-r") {
+				t.Errorf("%v, want %v", err, tt.want)
+			}
+			if tt.want != nil && lit > 0 {
+				t.Errorf("%d lanes of another bundle were lit", lit)
+			}
+		})
 	}
 }
 
-// Ensure what is so already is brought about without a run.
+// Ensure a check of cables that fails when there is light already takes that away again, also when nobody waits any more.
+func TestDomain_CheckCables_Dark(t *testing.T) {
+	errLeased := errors.New("somebody took a lease")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for _, tt := range []struct {
+		name string
+		ctx  context.Context
+		trip func() error
+		want error
+	}{
+		{"a refusal", t.Context(), func() error { return errLeased }, errLeased},
+		{"nobody waits", ctx, func() error { cancel(); return nil }, context.Canceled},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := openLab(t, lineOf(t, 4, 2), nil)
+			rounds, lit := 0, 0
+			tripAt(t, d, "n02-l", func(c ocs.Change) error {
+				if c.Add.Len() == 0 {
+					return nil
+				}
+				if rounds++; rounds != 3 {
+					return nil
+				}
+				lit = 4*2*lanes - darkLanes(t, d)
+				return tt.trip()
+			})
+			if _, err := d.CheckCables(tt.ctx); !errors.Is(err, tt.want) {
+				t.Errorf("%v, want %v", err, tt.want)
+			}
+			if lit == 0 {
+				t.Error("it failed before there was light")
+			}
+			if n := darkLanes(t, d); n != 4*2*lanes {
+				t.Errorf("%d lanes are dark, want %d", n, 4*2*lanes)
+			}
+		})
+	}
+}
+
+// darkLanes counts the lanes of all bundles that are on no path.
+func darkLanes(t *testing.T, d *Domain) (n int) {
+	t.Helper()
+	looks, err := d.lookAll(t.Context(), d.refs(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range looks {
+		for m := range l.modules {
+			for lane := range lanes {
+				if s, err := l.laneState(m, lane); err == nil && s == infinitehbd.Dark {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
+// tripAt has every change of a switch asked for first.
+func tripAt(t *testing.T, d *Domain, name string, ask func(ocs.Change) error) {
+	t.Helper()
+	sw, err := d.lab.Switch(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sw.Switch = &tripped{sw.Switch, ask}
+}
+
+type tripped struct {
+	ocs.Switch
+	ask func(ocs.Change) error
+}
+
+func (s *tripped) Unwrap() ocs.Switch { return s.Switch }
+
+func (s *tripped) Apply(ctx context.Context, c ocs.Change) (ocs.Receipt, error) {
+	if err := s.ask(c); err != nil {
+		return ocs.Receipt{}, err
+	}
+	return s.Switch.Apply(ctx, c)
+}
+
+// Ensure a run that begins in the dark is kept, and what is so already is brought about without one.
 func TestDomain_Bring_Already(t *testing.T) {
 	line := lineOf(t, 4, 2)
 	d := openLab(t, line, nil)
@@ -246,6 +336,11 @@ func TestDomain_Bring_Already(t *testing.T) {
 		r, err := d.Bring(t.Context(), nil, plan, Options{Store: store})
 		if err != nil || (r.Run != "") != kept {
 			t.Errorf("time %d: run %q, %v", i+1, r.Run, err)
+		}
+		for _, m := range r.Modules {
+			if m.Switch != d.Name(m.Ref) {
+				t.Errorf("module of %s: switch %q", d.Name(m.Ref), m.Switch)
+			}
 		}
 	}
 }

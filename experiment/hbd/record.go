@@ -191,7 +191,8 @@ func (b *bringing) events() []runs.Event {
 		all = append(all, runs.Event{Kind: kind, Session: 1, Point: 1, Wall: time.Now().UTC(), Text: fmt.Sprintf(format, args...)})
 	}
 	for _, g := range b.report.Groups {
-		add("ring", "the ring of nodes %v was away for %v, %s switched", g.Group, g.Down, natural.Count(g.Bundles, "bundle"))
+		add("ring", "the ring of nodes %s was away for %v, %s switched", strings.Trim(fmt.Sprint(g.Group), "[]"), g.Down,
+			natural.Count(g.Bundles, "bundle"))
 	}
 	for _, h := range b.report.Alarms {
 		add("half-open", "%s was half open for %v", b.d.cableText(h.Cable), h.For)

@@ -44,8 +44,8 @@ func RingLines(rings [][]infinitehbd.GPU) []string {
 
 // Lines say how long modules and rings took: of each step the median and the longest, over all modules.
 func (r *Report) Lines() []string {
-	lines := []string{fmt.Sprintf("%s switched: %s, %d lanes", natural.Count(r.Bundles, "bundle"),
-		natural.Count(len(r.Modules), "module"), r.Lanes)}
+	lines := []string{fmt.Sprintf("%s switched: %s, %s", natural.Count(r.Bundles, "bundle"),
+		natural.Count(len(r.Modules), "module"), natural.Count(r.Lanes, "lane"))}
 	if len(r.Modules) == 0 {
 		return lines
 	}
@@ -127,7 +127,8 @@ func ms(ns int64) string { return fmt.Sprintf("%.3f ms", float64(ns)/1e6) }
 // Lines say what a trace came to.
 func (r *Replayed) Lines() []string {
 	lines := []string{
-		fmt.Sprintf("%d events, %d plans, %d bundles switched; %.3g times as fast as time", r.Events, r.Plans, r.Bundles, r.Speed()),
+		fmt.Sprintf("%s, %s, %s switched; %.3g times as fast as time", natural.Count(r.Events, "event"),
+			natural.Count(r.Plans, "plan"), natural.Count(int(r.Bundles), "bundle"), r.Speed()),
 		fmt.Sprintf("GPUs dead %.3f %%, alive and in no ring %.3f %%, means over time", 100*r.Dead, 100*r.Waste),
 	}
 	if len(r.Wear) > 0 {

@@ -21,6 +21,8 @@ var (
 	ErrReason = errors.New("say why: to darken a lab takes a reason")
 	// ErrNone: no panic is in force.
 	ErrNone = errors.New("no panic is in force")
+	// ErrNothing: a panic found no light of the lab to take, and so is not in force.
+	ErrNothing = errors.New("no light was taken, and no panic is in force")
 )
 
 // Options are what a Blackout works with.
@@ -218,7 +220,9 @@ func (b *Blackout) plan(ctx context.Context, name string, look looker) (Step, se
 // that was lifted, N; else N is 0.
 //
 // The error is for all of it: it matches [ErrReason], or says which switches failed; those
-// have an Err of their own. The others are dark all the same.
+// have an Err of their own. The others are dark all the same. It matches [ErrNothing], and
+// says what may be lit and how to darken it, when no panic is in force on any of the switches
+// after all: what is dark by itself, or nobody's here, is not kept dark.
 func (b *Blackout) Panic(ctx context.Context, call Call, names ...string) ([]Result, error) {
 	call.Reason = strings.TrimSpace(call.Reason)
 	if call.Reason == "" {
@@ -231,7 +235,10 @@ func (b *Blackout) Panic(ctx context.Context, call Call, names ...string) ([]Res
 	ctx = lease.Ignore(ctx) // whose light it is does not matter then
 	p := &pending{dir: b.opt.StateDir, call: call, at: time.Now()}
 	results := each(names, func(name string) Result { return b.blacken(ctx, p, name) })
-	return results, failed(results)
+	if err := failed(results); err != nil {
+		return results, err
+	}
+	return results, b.nothing(ctx, results)
 }
 
 // pending is a panic that is being carried out. It is written when it is known what is to be
