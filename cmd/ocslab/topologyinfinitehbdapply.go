@@ -77,8 +77,20 @@ func (a *app) applyInfiniteHBD(ctx context.Context, f *infiniteFlags, w *infinit
 		steps = []*infinitehbd.Plan{w.before, w.plan}
 	}
 	opt.Ours = steps
+	err = a.bringSteps(ctx, d, steps, w.tp, opt)
+	if f.leave {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx) // whoever has gone
+	opt.About = "InfiniteHBD: as it was found"
+	_, back := d.Bring(ctx, nil, found, opt)
+	return errors.Join(err, back, a.darkenAgain(ctx, d, found, dead))
+}
+
+// bringSteps brings plans about one after another.
+func (a *app) bringSteps(ctx context.Context, d *hbd.Domain, steps []*infinitehbd.Plan, tp int, opt hbd.Options) error {
 	for i, to := range steps {
-		opt.About = fmt.Sprintf("InfiniteHBD: %s of %d GPUs", natural.Count(len(to.Groups()), "ring"), w.tp)
+		opt.About = fmt.Sprintf("InfiniteHBD: %s of %d GPUs", natural.Count(len(to.Groups()), "ring"), tp)
 		if i < len(steps)-1 {
 			opt.About += ", before the change"
 		}
@@ -90,12 +102,7 @@ func (a *app) applyInfiniteHBD(ctx context.Context, f *infiniteFlags, w *infinit
 			return err
 		}
 	}
-	if f.leave {
-		return nil
-	}
-	opt.About = "InfiniteHBD: as it was found"
-	_, err = d.Bring(ctx, nil, found, opt)
-	return errors.Join(err, a.darkenAgain(ctx, d, found, dead))
+	return nil
 }
 
 // darkenAgain takes the light from nodes that were dark when they were found, which a plan takes for dead.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -245,7 +246,7 @@ exit code 4. Ctrl-C ends it, too.`,
 				return usagef("--tp %d: want a multiple of the %d GPUs of a node", tp, f.gpus)
 			}
 			running, err := d.States(ctx)
-			if running == nil || err != nil && len(dead) == 0 {
+			if running == nil || err != nil && (len(dead) == 0 || errors.Is(err, hbd.ErrMixed)) {
 				return err
 			}
 			if len(running.Groups()) == 0 {
