@@ -222,6 +222,7 @@ func TestController(t *testing.T) {
 					ranks[x].ask(7, group, 0)
 				}
 			}
+			synctest.Wait() // connections are read each by itself: the first group is served first only if the second asks later
 		}
 		for _, p := range ranks {
 			ack := p.read().(*proto.TopoAck)
