@@ -145,18 +145,23 @@ func (l *Log) cutLocked(f *os.File, torn []byte) error {
 	return nil
 }
 
-// appendLocked adds a line to the file, durably, or leaves the file as it was.
-func (l *Log) appendLocked(f *os.File, record any) error {
-	line, err := encode(record)
-	if err != nil {
-		return err
+// appendLocked adds lines to the file, durably, or leaves the file as it was.
+func (l *Log) appendLocked(f *os.File, records ...any) error {
+	var line []byte
+	for _, r := range records {
+		one, err := encode(r)
+		if err != nil {
+			return err
+		}
+		line = append(line, one...)
 	}
 	if l.offset == 0 { // the file may be new
 		if err := statedir.SyncDir(filepath.Dir(l.path)); err != nil {
 			return fmt.Errorf("history: %w", err)
 		}
 	}
-	if _, err = f.Write(line); err == nil {
+	_, err := f.Write(line)
+	if err == nil {
 		err = l.fsync(f)
 	}
 	if err != nil {

@@ -68,6 +68,39 @@ type Entry struct {
 	UndoOf   int    // the entry this one was to take back, or 0
 	UndoneBy int    // the entry that took this one back, or 0; computed
 	AckNS    int64  // from the last request sent to its acknowledgement, 0 if not known
+	Who      string // who ran the command, "alice@lab1"; "" in files of older versions
+
+	// Group is the ID of the first of the entries that one operation made together, on one or
+	// several switches; 0 for a change of its own. Undo takes all of a group back.
+	Group int
+	// Set are settings of ports that are not circuits. Change is empty then.
+	Set []Setting
+	// Until is set for settings that hold only while a program runs: the lock that it holds. A
+	// later program restores them once the lock is free; see [Log.Abandoned].
+	Until string
+}
+
+// Setting is what an operation other than a cross-connect has changed at a port.
+type Setting struct {
+	Kind string   `json:"kind"`           // "monitor", "shutter", "label", "attenuation", "boot mode" or "restart"
+	Port ocs.Port `json:"port,omitempty"` // 0 for the whole device
+	From string   `json:"from,omitempty"` // before, as package lab writes it; "" if it was not known
+	To   string   `json:"to,omitempty"`
+}
+
+// String returns "shutter of port 3: open to closed".
+func (s Setting) String() string {
+	text := s.Kind
+	if s.Port != 0 {
+		text += fmt.Sprintf(" of port %d", s.Port)
+	}
+	switch {
+	case s.From != "" && s.To != "":
+		text += ": " + s.From + " to " + s.To
+	case s.To != "":
+		text += ": " + s.To
+	}
+	return text
 }
 
 // Result is what [Log.End] records beside the state.
@@ -138,39 +171,54 @@ func Open(dir string) (*Log, error) {
 // matches [ErrUnknownID] when there is no entry UndoOf, [ErrUndone] when that
 // is taken back already.
 func (l *Log) Begin(e Entry) (id int, err error) {
-	return l.begin(context.Background(), e)
-}
-
-func (l *Log) begin(ctx context.Context, e Entry) (id int, err error) {
-	switch {
-	case e.Device == "":
-		return 0, errors.New("history: the change names no device")
-	case e.Change.Empty() && e.UndoOf == 0:
-		return 0, errors.New("history: the change is empty")
-	}
-	if e.Began.IsZero() {
-		e.Began = time.Now()
-	}
-	err = l.locked(ctx, func(f *os.File) error {
-		if err := l.checkUndoLocked(e); err != nil {
-			return err
-		}
-		if l.lastID >= maxID {
-			return fmt.Errorf("%s: no ID is left after %d; move the file away", l.path, l.lastID)
-		}
-		id = l.lastID + 1
-		return l.appendLocked(f, struct {
-			header
-			begun
-		}{
-			header{V: version, Kind: kindBegin, ID: id, TimeNS: e.Began.UnixNano()},
-			begun{Switch: e.Switch, Device: e.Device, Command: e.Command, Remove: e.Change.Remove, Add: e.Change.Add, UndoOf: e.UndoOf},
-		})
-	})
+	ids, err := l.BeginAll(context.Background(), []Entry{e})
 	if err != nil {
 		return 0, err
 	}
-	return id, nil
+	return ids[0], nil
+}
+
+// BeginAll is [Log.Begin] for the changes of one operation, which become a group if they are several:
+// all of them are on disk when it returns without error, or none.
+func (l *Log) BeginAll(ctx context.Context, entries []Entry) (ids []int, err error) {
+	for _, e := range entries {
+		switch {
+		case e.Device == "":
+			return nil, errors.New("history: the change names no device")
+		case e.Change.Empty() && e.UndoOf == 0 && len(e.Set) == 0:
+			return nil, errors.New("history: the change is empty")
+		}
+	}
+	err = l.locked(ctx, func(f *os.File) error {
+		var lines []any
+		for i, e := range entries {
+			if err := l.checkUndoLocked(e); err != nil {
+				return err
+			}
+			id := l.lastID + 1 + i
+			if id > maxID {
+				return fmt.Errorf("%s: no ID is left after %d; move the file away", l.path, l.lastID)
+			}
+			if len(entries) > 1 && e.Group == 0 {
+				e.Group = l.lastID + 1
+			}
+			if e.Began.IsZero() {
+				e.Began = time.Now()
+			}
+			b := begun{Switch: e.Switch, Device: e.Device, Command: e.Command, Remove: e.Change.Remove, Add: e.Change.Add, UndoOf: e.UndoOf,
+				Who: e.Who, Group: e.Group, Set: e.Set, Until: e.Until}
+			lines = append(lines, struct {
+				header
+				begun
+			}{header{V: b.v(), Kind: kindBegin, ID: id, TimeNS: e.Began.UnixNano()}, b})
+			ids = append(ids, id)
+		}
+		return l.appendLocked(f, lines...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ids, nil
 }
 
 // checkUndoLocked refuses to take back what cannot be taken back.
@@ -210,7 +258,7 @@ func (l *Log) End(id int, state State, detail Result) error {
 			header
 			ended
 		}{
-			header{V: version, Kind: kindEnd, ID: id, TimeNS: time.Now().UnixNano()},
+			header{V: 1, Kind: kindEnd, ID: id, TimeNS: time.Now().UnixNano()},
 			ended{State: state, AckNS: max(0, detail.AckNS), Error: detail.Error},
 		})
 	})
@@ -261,8 +309,17 @@ func link(entries []Entry) {
 		if e.UndoOf == 0 || e.State != Done || e.UndoneBy != 0 {
 			continue
 		}
-		if i, ok := find(entries, e.UndoOf); ok && entries[i].UndoneBy == 0 {
-			entries[i].UndoneBy = e.ID
+		i, ok := find(entries, e.UndoOf)
+		if !ok || entries[i].UndoneBy != 0 {
+			continue
+		}
+		entries[i].UndoneBy = e.ID
+		if e.Group == 0 && entries[i].Group != 0 { // the whole of what the group did to the device
+			for j := range entries {
+				if x := &entries[j]; x.ID < e.ID && x.Group == entries[i].Group && x.Device == e.Device && x.UndoneBy == 0 {
+					x.UndoneBy = e.ID
+				}
+			}
 		}
 	}
 }

@@ -13,8 +13,9 @@ import (
 )
 
 // version is the version of the line form, which the package comment
-// describes. A later one must still be a JSON object with a number "v".
-const version = 1
+// describes. A later one must still be a JSON object with a number "v". Lines that
+// version 1 can express are written as version 1, so that older programs read them.
+const version = 2
 
 // maxID fits an int on every system and a number in every JSON reader.
 const maxID = math.MaxInt32
@@ -43,6 +44,19 @@ type begun struct {
 	Remove  ocs.Map `json:"remove"`
 	Add     ocs.Map `json:"add"`
 	UndoOf  int     `json:"undo_of"`
+	Who     string  `json:"who,omitempty"`
+	// Version 2 only.
+	Group int       `json:"group,omitempty"`
+	Set   []Setting `json:"set,omitempty"`
+	Until string    `json:"until,omitempty"`
+}
+
+// v is the lowest version of the line form that expresses b.
+func (b begun) v() int {
+	if b.Group != 0 || len(b.Set) > 0 || b.Until != "" {
+		return version
+	}
+	return 1
 }
 
 type ended struct {
@@ -69,6 +83,10 @@ func (r record) entry() Entry {
 		Change:  ocs.Change{Remove: r.Remove, Add: r.Add},
 		State:   Pending,
 		UndoOf:  r.UndoOf,
+		Who:     r.Who,
+		Group:   r.Group,
+		Set:     r.Set,
+		Until:   r.Until,
 	}
 }
 
@@ -107,7 +125,7 @@ func decode(line []byte) (record, error) {
 	var r record
 	err := errDamaged
 	if sealed(line) {
-		if err = json.Unmarshal(line, &r); err == nil && r.V == version {
+		if err = json.Unmarshal(line, &r); err == nil && r.V >= 1 && r.V <= version {
 			return r, nil
 		}
 	}
