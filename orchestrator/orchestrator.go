@@ -13,6 +13,7 @@ import (
 	"github.com/ocslab/ocslab/lab/blackout"
 	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/lab/lease"
+	"github.com/ocslab/ocslab/lab/panics"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/orchestrator/controller"
 	"github.com/ocslab/ocslab/orchestrator/job"
@@ -242,7 +243,7 @@ func (s *System) dark(name string) error {
 	if err != nil || len(calls) == 0 {
 		return err
 	}
-	return fmt.Errorf("%w (%s); lift it with ocslab panic --lift", blackout.ErrInForce, calls[0].Reason)
+	return fmt.Errorf("%w (%s); lift it with ocslab panic --lift", panics.ErrInForce, calls[0].Reason)
 }
 
 // fileName is a device as a name of a file.

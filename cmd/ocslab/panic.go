@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ocslab/ocslab/lab/blackout"
+	"github.com/ocslab/ocslab/lab/panics"
 	"github.com/ocslab/ocslab/ocs"
 )
 
@@ -87,7 +88,7 @@ func (a *app) panic(cmd *cobra.Command, f panicFlags, names []string) error {
 		}
 		return a.panicSteps(steps)
 	case reasoned:
-		results, err := b.Panic(cmd.Context(), blackout.Call{Who: blackout.Me(), Reason: f.reason}, names...)
+		results, err := b.Panic(cmd.Context(), panics.Call{Who: panics.Me(), Reason: f.reason}, names...)
 		a.panicResults(results)
 		if len(results) > 0 && !errors.Is(err, blackout.ErrNothing) {
 			a.printf("\"ocslab panic --lift\" gives the light back\n")
@@ -242,7 +243,7 @@ func (a *app) panicStatus(b *blackout.Blackout, asked bool, names []string) erro
 				a.json(line)
 			}
 			words := stepWords(step, true)
-			if d.Now() != blackout.IsDark {
+			if d.Now() != panics.IsDark {
 				words = d.What()
 			}
 			t.row(d.Switch, string(d.Now()), words)

@@ -8,7 +8,7 @@ import (
 	"github.com/ocslab/ocslab/experiment"
 	"github.com/ocslab/ocslab/experiment/plan"
 	"github.com/ocslab/ocslab/experiment/runner"
-	"github.com/ocslab/ocslab/lab/blackout"
+	"github.com/ocslab/ocslab/lab/panics"
 	"github.com/ocslab/ocslab/ocs"
 )
 
@@ -108,7 +108,7 @@ func (p *play) reconcile(t *experiment.Testbed) {
 
 // inDark says that light which a panic keeps dark need not be tried again.
 func inDark(err error) error {
-	if errors.Is(err, blackout.ErrInForce) {
+	if errors.Is(err, panics.ErrInForce) {
 		return fmt.Errorf("%w: %w", runner.ErrDark, err)
 	}
 	return err

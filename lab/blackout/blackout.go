@@ -13,6 +13,7 @@ import (
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/lab/lease"
+	"github.com/ocslab/ocslab/lab/panics"
 	"github.com/ocslab/ocslab/ocs"
 )
 
@@ -50,22 +51,10 @@ type Blackout struct{ opt Options }
 // New returns a Blackout.
 func New(opt Options) *Blackout { return &Blackout{opt} }
 
-// State is what became of a switch.
-type State string
-
-// The states. Dark is a switch on which no light of the lab is left but what its Note says.
-// Asked is one that was asked for that, and of which nobody has written down what became of it.
-const (
-	IsAsked  State = "asked"
-	IsDark   State = "dark"
-	IsFailed State = "failed"
-	IsLifted State = "lifted"
-)
-
 // Result is what was done to one switch.
 type Result struct {
 	Step   // what was to be done
-	State  State
+	State  panics.State
 	Report ocs.Report // of the change of circuits
 	ID     int        // of that in the history, 0 if nothing was sent
 	Err    error      // why it failed, nil otherwise
@@ -195,7 +184,7 @@ func (b *Blackout) last(name string) (Held, bool) {
 
 // plan looks at a switch and plans a panic on it.
 func (b *Blackout) plan(ctx context.Context, name string, look looker) (Step, seen) {
-	own := Ports(b.opt.File, name)
+	own := b.opt.File.OwnPorts(name)
 	device, err := b.opt.Device(name)
 	if err != nil || len(own) == 0 {
 		s := darken(name, own, nil, ocs.Geometry{}, Held{})
@@ -223,7 +212,7 @@ func (b *Blackout) plan(ctx context.Context, name string, look looker) (Step, se
 // have an Err of their own. The others are dark all the same. It matches [ErrNothing], and
 // says what may be lit and how to darken it, when no panic is in force on any of the switches
 // after all: what is dark by itself, or nobody's here, is not kept dark.
-func (b *Blackout) Panic(ctx context.Context, call Call, names ...string) ([]Result, error) {
+func (b *Blackout) Panic(ctx context.Context, call panics.Call, names ...string) ([]Result, error) {
 	call.Reason = strings.TrimSpace(call.Reason)
 	if call.Reason == "" {
 		return nil, ErrReason
@@ -248,18 +237,18 @@ type pending struct {
 	at  time.Time
 
 	mu    sync.Mutex // guards what follows
-	call  Call
+	call  panics.Call
 	begun bool // it is written down
 }
 
 // write changes what is written down of the panic, which is begun if it was not.
-func (p *pending) write(ctx context.Context, fn func(*Call)) error {
+func (p *pending) write(ctx context.Context, fn func(*panics.Call)) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	err := edit(ctx, p.dir, func(c *content) error {
-		call := c.call(p.call.N)
+	err := panics.Edit(ctx, p.dir, func(c *panics.Content) error {
+		call := c.Call(p.call.N)
 		if call == nil {
-			p.call.N, p.call.At = c.next(), p.at
+			p.call.N, p.call.At = c.Next(), p.at
 			c.Calls = append(c.Calls, p.call)
 			call = &c.Calls[len(c.Calls)-1]
 		}
@@ -280,11 +269,11 @@ func (p *pending) fails(ctx context.Context, name, device, why string) error {
 	begun, n := p.begun, p.call.N
 	p.mu.Unlock()
 	if !begun {
-		return p.write(ctx, func(c *Call) { c.on(name, device).became(IsFailed, why) })
+		return p.write(ctx, func(c *panics.Call) { c.Device(name, device).Became(panics.IsFailed, why) })
 	}
-	return edit(ctx, p.dir, func(c *content) error {
-		if call := c.call(n); call != nil && call.Lifted.IsZero() {
-			call.on(name, device).became(IsFailed, why)
+	return panics.Edit(ctx, p.dir, func(c *panics.Content) error {
+		if call := c.Call(n); call != nil && call.Lifted.IsZero() {
+			call.Device(name, device).Became(panics.IsFailed, why)
 		}
 		return nil
 	})
@@ -293,11 +282,11 @@ func (p *pending) fails(ctx context.Context, name, device, why string) error {
 // darkened writes down that a switch is dark. That holds for the panics before, too, which
 // wanted just that.
 func (p *pending) darkened(ctx context.Context, name, device string) error {
-	return edit(ctx, p.dir, func(c *content) error {
+	return panics.Edit(ctx, p.dir, func(c *panics.Content) error {
 		for i := range c.Calls {
 			for j := range c.Calls[i].Dark {
 				if d := &c.Calls[i].Dark[j]; d.Device == device && d.Switch == name && !d.Lifted {
-					d.became(IsDark, "")
+					d.Became(panics.IsDark, "")
 				}
 			}
 		}
@@ -312,7 +301,7 @@ func (b *Blackout) blacken(ctx context.Context, p *pending, name string) Result 
 		look = b.briefly
 	}
 	step, now := b.plan(ctx, name, look)
-	r := Result{Step: step, State: IsDark}
+	r := Result{Step: step, State: panics.IsDark}
 	var unwritten error
 	fail := func(how string, err error) Result {
 		if step.Device != "" && unwritten == nil {
@@ -320,7 +309,7 @@ func (b *Blackout) blacken(ctx context.Context, p *pending, name string) Result 
 				err = fmt.Errorf("%w; that it is not dark could not be written down: %w", err, e)
 			}
 		}
-		r.State, r.Err = IsFailed, about(name, "darken", err)
+		r.State, r.Err = panics.IsFailed, about(name, "darken", err)
 		return r
 	}
 	if step.Err != nil && !step.Stale {
@@ -332,7 +321,7 @@ func (b *Blackout) blacken(ctx context.Context, p *pending, name string) Result 
 		return r
 	}
 	if len(step.Close) > 0 || isKept {
-		unwritten = p.write(ctx, func(c *Call) { c.on(name, step.Device).Closed = sorted(step.Close, kept) })
+		unwritten = p.write(ctx, func(c *panics.Call) { c.Device(name, step.Device).Closed = sorted(step.Close, kept) })
 	}
 	if step.Empty() {
 		if unwritten != nil {
@@ -378,7 +367,7 @@ func (b *Blackout) keptDark(step Step) (ports []ocs.Port, kept bool) {
 	if err != nil {
 		return nil, false
 	}
-	own := Ports(b.opt.File, step.Switch)
+	own := b.opt.File.OwnPorts(step.Switch)
 	dark := darkOn(calls, step.Device)
 	for _, p := range closedBy(dark) {
 		if step.Have.Shut[p] && slices.Contains(own, p) {
@@ -398,7 +387,7 @@ func sorted(lists ...[]ocs.Port) []ocs.Port {
 // remove takes the circuits away that no shutter darkens. It looks anew and writes down
 // what it finds: those of a step may be what the switch held long ago.
 func (b *Blackout) remove(ctx context.Context, p *pending, sw *lab.Opened, r *Result) error {
-	own, protected := Ports(b.opt.File, r.Switch), b.opt.File.ProtectedPorts(r.Switch)
+	own, protected := b.opt.File.OwnPorts(r.Switch), b.opt.File.ProtectedPorts(r.Switch)
 	rec := b.opt.History.Wrap(sw, history.Entry{Switch: r.Switch, Device: sw.Device, Command: b.opt.Command})
 	report, err := ocs.Execute(ctx, rec, func(have ocs.Map) (ocs.Change, error) {
 		now := darken(r.Switch, own, protected, ocs.Geometry{}, Held{Map: have, Shut: r.Have.Shut})
@@ -406,7 +395,7 @@ func (b *Blackout) remove(ctx context.Context, p *pending, sw *lab.Opened, r *Re
 		if now.Change.Empty() {
 			return now.Change, nil
 		}
-		err := p.write(ctx, func(c *Call) { c.on(r.Switch, r.Device).Removed = now.Change.Remove })
+		err := p.write(ctx, func(c *panics.Call) { c.Device(r.Switch, r.Device).Removed = now.Change.Remove })
 		if err != nil {
 			err = fmt.Errorf("no circuit was removed, as it could not be written down: %w", err)
 		}
@@ -417,14 +406,14 @@ func (b *Blackout) remove(ctx context.Context, p *pending, sw *lab.Opened, r *Re
 	if r.ID == 0 {
 		return err
 	}
-	return joined(err, p.write(ctx, func(c *Call) {
-		d := c.on(r.Switch, r.Device)
+	return joined(err, p.write(ctx, func(c *panics.Call) {
+		d := c.Device(r.Switch, r.Device)
 		d.Change = r.ID
 		c.Changes = append(c.Changes, r.ID)
 		if report.ReadBack {
 			d.Removed = d.Removed.Minus(report.After) // what is there still was not removed
 			if err == nil {
-				c.prune(r.Device) // else it is remembered that this switch may have its light
+				c.Prune(r.Device) // else it is remembered that this switch may have its light
 			}
 		}
 	}))
@@ -459,19 +448,19 @@ func setShutters(ctx context.Context, sw ocs.Switch, closed bool, ports []ocs.Po
 }
 
 // InForce returns the panics of this lab that are in force, oldest first.
-func (b *Blackout) InForce() ([]Call, error) {
-	calls, err := Read(b.opt.StateDir)
+func (b *Blackout) InForce() ([]panics.Call, error) {
+	calls, err := panics.Read(b.opt.StateDir)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(calls, func(c Call) bool { return !c.Lifted.IsZero() || !b.Ours(c) }), nil
+	return slices.DeleteFunc(calls, func(c panics.Call) bool { return !c.Lifted.IsZero() || !b.Ours(c) }), nil
 }
 
 // Ours reports whether a panic concerns a switch of this lab.
-func (b *Blackout) Ours(c Call) bool {
+func (b *Blackout) Ours(c panics.Call) bool {
 	for _, s := range b.opt.File.Switches {
 		device, err := b.opt.Device(s.Name)
-		if err == nil && slices.ContainsFunc(c.Dark, func(d Dark) bool { return d.Device == device }) {
+		if err == nil && slices.ContainsFunc(c.Dark, func(d panics.Dark) bool { return d.Device == device }) {
 			return true
 		}
 	}
@@ -479,13 +468,13 @@ func (b *Blackout) Ours(c Call) bool {
 }
 
 // lifting are the panics in force of some numbers, or all, the newest first.
-func (b *Blackout) lifting(numbers []int) ([]Call, error) {
+func (b *Blackout) lifting(numbers []int) ([]panics.Call, error) {
 	calls, err := b.InForce()
 	if err != nil {
 		return nil, err
 	}
 	if len(numbers) > 0 {
-		calls = slices.DeleteFunc(calls, func(c Call) bool { return !slices.Contains(numbers, c.N) })
+		calls = slices.DeleteFunc(calls, func(c panics.Call) bool { return !slices.Contains(numbers, c.N) })
 	}
 	if len(calls) == 0 {
 		return nil, ErrNone
@@ -496,12 +485,12 @@ func (b *Blackout) lifting(numbers []int) ([]Call, error) {
 
 // darkening is what one panic has done to one switch.
 type darkening struct {
-	Dark
-	call Call
+	panics.Dark
+	call panics.Call
 }
 
 // darkOn returns what panics have darkened on a switch.
-func darkOn(calls []Call, device string) (dark []darkening) {
+func darkOn(calls []panics.Call, device string) (dark []darkening) {
 	for _, c := range calls {
 		if d, ok := c.On(device); ok {
 			dark = append(dark, darkening{d, c})
@@ -520,14 +509,14 @@ func closedBy(dark []darkening) (ports []ocs.Port) {
 
 // without returns what panics have darkened on a switch, less the shutters that others, which
 // stay in force, want closed.
-func (b *Blackout) without(calls []Call, device string) []darkening {
+func (b *Blackout) without(calls []panics.Call, device string) []darkening {
 	dark := darkOn(calls, device)
 	all, err := b.InForce()
 	if err != nil {
 		return dark
 	}
-	stay := closedBy(darkOn(slices.DeleteFunc(all, func(c Call) bool {
-		return slices.ContainsFunc(calls, func(x Call) bool { return x.N == c.N })
+	stay := closedBy(darkOn(slices.DeleteFunc(all, func(c panics.Call) bool {
+		return slices.ContainsFunc(calls, func(x panics.Call) bool { return x.N == c.N })
 	}), device))
 	for i := range dark {
 		dark[i].Closed = slices.DeleteFunc(slices.Clone(dark[i].Closed), func(p ocs.Port) bool { return slices.Contains(stay, p) })
@@ -536,7 +525,7 @@ func (b *Blackout) without(calls []Call, device string) []darkening {
 }
 
 // affected are the switches of the lab that panics have darkened, in order of names.
-func (b *Blackout) affected(calls []Call) (names []string, devices map[string]string) {
+func (b *Blackout) affected(calls []panics.Call) (names []string, devices map[string]string) {
 	devices = map[string]string{}
 	all, _ := b.names(nil)
 	for _, name := range all {
@@ -595,10 +584,10 @@ func (b *Blackout) Lift(ctx context.Context, numbers ...int) ([]Result, error) {
 }
 
 // relight gives one switch its light back.
-func (b *Blackout) relight(ctx context.Context, calls []Call, name, device string) Result {
+func (b *Blackout) relight(ctx context.Context, calls []panics.Call, name, device string) Result {
 	dark := b.without(calls, device)
 	step, now := b.planLift(ctx, name, device, dark, b.look)
-	r := Result{Step: step, State: IsLifted}
+	r := Result{Step: step, State: panics.IsLifted}
 	err := step.Err
 	if err == nil && len(step.Open) > 0 {
 		err = setShutters(ctx, now.sw, false, step.Open)
@@ -617,7 +606,7 @@ func (b *Blackout) relight(ctx context.Context, calls []Call, name, device strin
 		err = b.lifted(ctx, calls, device)
 	}
 	if err != nil {
-		r.State, r.Err = IsFailed, about(name, "give the light back", err)
+		r.State, r.Err = panics.IsFailed, about(name, "give the light back", err)
 	}
 	if r.Left = mapOf(left); len(left) > 0 {
 		r.Note = formatCircuits(left) + " " + noteTaken
@@ -672,10 +661,10 @@ func (b *Blackout) undoOf(d darkening) (int, error) {
 }
 
 // lifted writes down that a device has its light back.
-func (b *Blackout) lifted(ctx context.Context, calls []Call, device string) error {
-	return edit(ctx, b.opt.StateDir, func(c *content) error {
+func (b *Blackout) lifted(ctx context.Context, calls []panics.Call, device string) error {
+	return panics.Edit(ctx, b.opt.StateDir, func(c *panics.Content) error {
 		for _, x := range calls {
-			call := c.call(x.N)
+			call := c.Call(x.N)
 			if call == nil {
 				continue
 			}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/lab/history"
+	"github.com/ocslab/ocslab/lab/panics"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/ocs/ocstest"
 )
@@ -160,7 +161,7 @@ func (x *bench) now(t testing.TB) string {
 	return strings.Join(lines, "; ")
 }
 
-var call = Call{Who: "alice@lab", Reason: "fire"}
+var call = panics.Call{Who: "alice@lab", Reason: "fire"}
 
 const (
 	litUp  = "a 1>34,2>33,9>41; a shut none; b 1>34,2>40,9>41; c 1>33; c shut none"
@@ -241,7 +242,7 @@ func TestLift_OneFails(t *testing.T) {
 	}
 	x.a.refuse = errors.New("boom")
 	results, err := b.Lift(t.Context())
-	if err == nil || err.Error() != "a: give the light back: boom" || results[0].State != IsFailed || results[1].State != IsLifted {
+	if err == nil || err.Error() != "a: give the light back: boom" || results[0].State != panics.IsFailed || results[1].State != panics.IsLifted {
 		t.Errorf("%q, %v", summary(results), err)
 	}
 	calls, err := b.InForce()
@@ -267,7 +268,7 @@ func TestPanic_Twice(t *testing.T) {
 	x.a.shut[2] = true
 	b := New(x.opt)
 	for _, reason := range []string{"fire", "smoke"} {
-		if _, err := b.Panic(t.Context(), Call{Reason: reason}); err != nil {
+		if _, err := b.Panic(t.Context(), panics.Call{Reason: reason}); err != nil {
 			t.Fatal(err)
 		}
 		x.a.shut[33] = false
@@ -304,7 +305,7 @@ func TestPanic_DarkAlready(t *testing.T) {
 		x := newBench(t)
 		b := New(x.opt)
 		for _, reason := range []string{"fire", "I look into a fibre"} {
-			if _, err := b.Panic(t.Context(), Call{Reason: reason, Who: reason}); err != nil {
+			if _, err := b.Panic(t.Context(), panics.Call{Reason: reason, Who: reason}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -364,7 +365,7 @@ func TestPanic_OneFails(t *testing.T) {
 				t.Errorf("%v is no error of a device", err)
 			}
 			for _, r := range results {
-				if want := r.Switch == tt.failed; (r.State == IsFailed) != want || (r.Err != nil) != want {
+				if want := r.Switch == tt.failed; (r.State == panics.IsFailed) != want || (r.Err != nil) != want {
 					t.Errorf("%s is %s: %v", r.Switch, r.State, r.Err)
 				}
 			}
@@ -438,7 +439,7 @@ func TestPanic_Hangs(t *testing.T) {
 			t.Errorf("b waits for a: %s", got)
 		}
 		results := <-done
-		if time.Since(began) < 10*time.Second || results[0].State != IsFailed || results[1].State != IsDark {
+		if time.Since(began) < 10*time.Second || results[0].State != panics.IsFailed || results[1].State != panics.IsDark {
 			t.Errorf("after %v: %+v", time.Since(began), summary(results))
 		}
 		// It may have closed them after all: what was to be closed is known.
@@ -485,10 +486,10 @@ func TestPanic_Slow(t *testing.T) {
 // killed there leaves what lifts it.
 func TestPanic_KilledBeforeSending(t *testing.T) {
 	x := newBench(t)
-	var atA, atB []Call
-	x.a.before = func() { atA, _ = Read(x.opt.StateDir) }
+	var atA, atB []panics.Call
+	x.a.before = func() { atA, _ = panics.Read(x.opt.StateDir) }
 	x.b.OnApply = func(c ocs.Change) (ocs.Change, error) {
-		atB, _ = Read(x.opt.StateDir)
+		atB, _ = panics.Read(x.opt.StateDir)
 		return c, nil
 	}
 	if _, err := New(x.opt).Panic(t.Context(), call); err != nil {
@@ -510,15 +511,15 @@ func TestPanic_KilledBeforeSending(t *testing.T) {
 
 	// Had it been killed there, or a moment after it was sent: the change that is in the
 	// history belongs to the panic, and lifting takes it back.
-	err := edit(t.Context(), x.opt.StateDir, func(c *content) error {
-		call := c.call(1)
-		call.Changes, call.on("b", "test:b").Change = nil, 0
+	err := panics.Edit(t.Context(), x.opt.StateDir, func(c *panics.Content) error {
+		call := c.Call(1)
+		call.Changes, call.Device("b", "test:b").Change = nil, 0
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	calls, _ := Read(x.opt.StateDir)
+	calls, _ := panics.Read(x.opt.StateDir)
 	entries, _, _ := x.opt.History.Entries()
 	if !calls[0].Made(entries[0]) {
 		t.Errorf("%+v is not of %+v", entries[0], calls[0])
@@ -541,7 +542,7 @@ func TestPanic_KilledBeforeSending(t *testing.T) {
 // Ensure that a panic without a reason, or about a switch that is not there, sends nothing.
 func TestPanic_Refused(t *testing.T) {
 	x := newBench(t)
-	if _, err := New(x.opt).Panic(t.Context(), Call{Reason: " \t"}); !errors.Is(err, ErrReason) {
+	if _, err := New(x.opt).Panic(t.Context(), panics.Call{Reason: " \t"}); !errors.Is(err, ErrReason) {
 		t.Errorf("%v", err)
 	}
 	if _, err := New(x.opt).Panic(t.Context(), call, "nosuch"); !errors.Is(err, lab.ErrUnknown) {
@@ -562,7 +563,7 @@ func TestPanic_Refused(t *testing.T) {
 // is unreadable is not overwritten.
 func TestPanic_NotWritten(t *testing.T) {
 	x := newBench(t)
-	path := filepath.Join(x.opt.StateDir, FileName)
+	path := filepath.Join(x.opt.StateDir, panics.FileName)
 	for _, text := range []string{"{", `{"v":2}`} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -593,7 +594,7 @@ func TestPanic_Again(t *testing.T) {
 	if _, err := b.Panic(t.Context(), call); err != nil {
 		t.Fatal(err)
 	}
-	first, _ := Read(x.opt.StateDir)
+	first, _ := panics.Read(x.opt.StateDir)
 	if _, err := b.Lift(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -602,14 +603,14 @@ func TestPanic_Again(t *testing.T) {
 	if _, err := b.Panic(t.Context(), again); err != nil {
 		t.Fatal(err)
 	}
-	calls, _ := Read(x.opt.StateDir)
+	calls, _ := panics.Read(x.opt.StateDir)
 	if len(calls) != 1 || !calls[0].Again || !calls[0].At.Equal(first[0].At) || !calls[0].Lifted.IsZero() || len(calls[0].Changes) != 2 {
 		t.Errorf("%+v", calls)
 	}
 	if got := x.now(t); got != darked {
 		t.Errorf("%s, want %s", got, darked)
 	}
-	for range keepLifted + 3 {
+	for range panics.KeepLifted + 3 {
 		if _, err := b.Lift(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -617,8 +618,8 @@ func TestPanic_Again(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	calls, _ = Read(x.opt.StateDir)
-	if len(calls) != keepLifted+1 || !calls[keepLifted].Lifted.IsZero() {
+	calls, _ = panics.Read(x.opt.StateDir)
+	if len(calls) != panics.KeepLifted+1 || !calls[panics.KeepLifted].Lifted.IsZero() {
 		t.Errorf("%d are remembered", len(calls))
 	}
 }
@@ -663,7 +664,7 @@ func TestDarken_Property(t *testing.T) {
 				r.Fatalf("%v is removed", c)
 			}
 		}
-		back := relight("a", []darkening{{Dark: Dark{Closed: s.Close, Removed: s.Change.Remove}}}, g, after)
+		back := relight("a", []darkening{{Dark: panics.Dark{Closed: s.Close, Removed: s.Change.Remove}}}, g, after)
 		again := after.Map.Minus(back.Change.Remove)
 		again, err := again.Plus(back.Change.Add)
 		if err != nil || !again.Equal(held.Map) || !slices.Equal(back.Open, s.Close) || back.Left.Len() > 0 {
@@ -685,13 +686,13 @@ protect: [b/3]
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := ocs.FormatPorts(Ports(f, "a")); p != "1-128" {
+	if p := ocs.FormatPorts(f.OwnPorts("a")); p != "1-128" {
 		t.Errorf("a: %s", p)
 	}
-	if p := ocs.FormatPorts(Ports(f, "b")); p != "1,2,4-128" {
+	if p := ocs.FormatPorts(f.OwnPorts("b")); p != "1,2,4-128" {
 		t.Errorf("b: %s", p)
 	}
-	if p := Ports(f, "c"); p != nil {
+	if p := f.OwnPorts("c"); p != nil {
 		t.Errorf("c: %v", p)
 	}
 }
@@ -722,13 +723,13 @@ cables:
 		t.Fatal(err)
 	}
 	b := New(Options{File: f, Device: l.Device, Open: l.Switch, History: log, StateDir: t.TempDir()})
-	if _, err := b.Panic(t.Context(), Call{Who: "me", Reason: "smoke"}); err != nil {
+	if _, err := b.Panic(t.Context(), panics.Call{Who: "me", Reason: "smoke"}); err != nil {
 		t.Fatal(err)
 	}
 	if m, err := sw.CrossConnects(t.Context()); err != nil || m.Len() != 0 {
 		t.Errorf("after the panic: %v, %v", m, err)
 	}
-	if err := b.Refuse(Light{Switch: "a", Device: sw.Device, Add: lit}); !errors.Is(err, ErrInForce) {
+	if err := b.Refuse(Light{Switch: "a", Device: sw.Device, Add: lit}); !errors.Is(err, panics.ErrInForce) {
 		t.Errorf("light while it is in force: %v", err)
 	}
 	if _, err := b.Lift(t.Context()); err != nil {

@@ -2,7 +2,7 @@
 // it back: the panic button.
 //
 //	p := blackout.New(blackout.Options{File: f, Device: l.Device, Open: l.Switch, History: log, StateDir: dir})
-//	results, err := p.Panic(ctx, blackout.Call{Reason: "somebody looks into a fibre", Who: blackout.Me()})
+//	results, err := p.Panic(ctx, panics.Call{Reason: "somebody looks into a fibre", Who: panics.Me()})
 //	...
 //	results, err = p.Lift(ctx)
 //

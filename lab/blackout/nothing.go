@@ -28,7 +28,7 @@ func (b *Blackout) nothing(ctx context.Context, results []Result) error {
 	}
 	var on []string
 	how := ""
-	for i, s := range each(names, func(name string) seen { return b.briefly(ctx, name, Ports(b.opt.File, name)) }) {
+	for i, s := range each(names, func(name string) seen { return b.briefly(ctx, name, b.opt.File.OwnPorts(name)) }) {
 		lit := s.held.lit()
 		switch {
 		case s.err != nil:

@@ -3,10 +3,7 @@ package blackout
 import (
 	"slices"
 
-	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/ocs"
-	"github.com/ocslab/ocslab/wire/cmis/ocst"
-	"github.com/ocslab/ocslab/wire/trxlink"
 )
 
 // Held is what a switch holds, as far as it matters here.
@@ -38,35 +35,6 @@ type Step struct {
 
 // Empty reports whether there is nothing to do.
 func (s Step) Empty() bool { return len(s.Close) == 0 && len(s.Open) == 0 && s.Change.Empty() }
-
-// mostLanes is how many lanes a board of transceivers can have, each of which is a port that light goes in by.
-const mostLanes = trxlink.MaxSlots * ocst.Lanes
-
-// Ports returns the ports of a switch that are the lab's to darken, without those that are
-// protected, in ascending order: those of its NICs and, of a board of transceivers that the
-// lab has a cable of, the lanes of as many modules as there can be.
-func Ports(f *lab.File, switchName string) []ocs.Port {
-	protected := f.ProtectedPorts(switchName)
-	var ports []ocs.Port
-	if slices.ContainsFunc(f.Cables, func(c lab.Cable) bool { return c.A.Switch == switchName || c.B.Switch == switchName }) {
-		for p := ocs.Port(1); p <= mostLanes; p++ {
-			if !slices.Contains(protected, p) {
-				ports = append(ports, p)
-			}
-		}
-	}
-	for _, h := range f.Hosts {
-		for _, n := range h.NICs {
-			for _, p := range []lab.PortRef{n.Tx, n.Rx} {
-				if p.Switch == switchName && !slices.Contains(protected, p.Port) {
-					ports = append(ports, p.Port)
-				}
-			}
-		}
-	}
-	slices.Sort(ports)
-	return slices.Compact(ports)
-}
 
 // Notes of steps.
 const (

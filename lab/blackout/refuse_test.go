@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ocslab/ocslab/lab/panics"
 	"github.com/ocslab/ocslab/ocs"
 )
 
@@ -100,7 +101,7 @@ func TestLift_NeverReached(t *testing.T) {
 func TestRead_WithoutStates(t *testing.T) {
 	x := newBench(t)
 	text := `{"v":1,"calls":[{"n":4,"at":"2026-01-02T03:04:05Z","who":"eve","reason":"smoke","dark":[{"switch":"a","device":"test:a","closed":[1,2]}]}]}`
-	if err := os.WriteFile(filepath.Join(x.opt.StateDir, FileName), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(x.opt.StateDir, panics.FileName), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	calls, err := New(x.opt).InForce()
@@ -144,7 +145,7 @@ func TestRefuse(t *testing.T) {
 				}
 				return
 			}
-			if !errors.Is(err, ErrInForce) {
+			if !errors.Is(err, panics.ErrInForce) {
 				t.Fatalf("%v", err)
 			}
 			for _, part := range []string{tt.port, "alice@lab: fire", `"ocslab panic --lift --id 1"`} {
@@ -165,7 +166,7 @@ func TestRefuse(t *testing.T) {
 		if (err != nil) != jam {
 			t.Fatal(err)
 		}
-		if err := refused(behind); errors.Is(err, ErrInForce) != jam {
+		if err := refused(behind); errors.Is(err, panics.ErrInForce) != jam {
 			t.Errorf("jam=%v: %v", jam, err)
 		}
 	}
@@ -176,7 +177,7 @@ func TestRefuse(t *testing.T) {
 	if err := refused(Light{}); err != nil {
 		t.Errorf("lifted: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(x.opt.StateDir, FileName), []byte("{"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(x.opt.StateDir, panics.FileName), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if refused(Light{}) == nil || refused(Light{"b", "test:b", circuits("9>50")}) == nil {

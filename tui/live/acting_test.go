@@ -17,6 +17,7 @@ import (
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/lab/blackout"
 	"github.com/ocslab/ocslab/lab/history"
+	"github.com/ocslab/ocslab/lab/panics"
 	"github.com/ocslab/ocslab/ocs"
 )
 
@@ -495,16 +496,16 @@ func TestPanic(t *testing.T) {
 		t.Errorf("%q, want %q", dark, want)
 	}
 	st := until(t, s, "the panic is in force", func(x *State) bool { return x.Panic != nil })
-	if st.Panic.Reason != "a fibre is open" || st.Panic.Who != blackout.Me() || !strings.Contains(st.Panic.What, "rail1: 1>321 removed") || st.Undo != "panic: a fibre is open" {
+	if st.Panic.Reason != "a fibre is open" || st.Panic.Who != panics.Me() || !strings.Contains(st.Panic.What, "rail1: 1>321 removed") || st.Undo != "panic: a fibre is open" {
 		t.Errorf("%+v %q", st.Panic, st.Undo)
 	}
 	if st.Panic.Lit != "" {
 		t.Errorf("all is dark, but %q", st.Panic.Lit)
 	}
 	for _, w := range []Wish{connect(t, "rail1", "1>321"), connect(t, "rail1", "2>329")} {
-		if p := s.Preview(t.Context(), w); !errors.Is(p.Err, blackout.ErrInForce) || !strings.Contains(p.Err.Error(), "ocslab panic --lift --id 1") {
+		if p := s.Preview(t.Context(), w); !errors.Is(p.Err, panics.ErrInForce) || !strings.Contains(p.Err.Error(), "ocslab panic --lift --id 1") {
 			t.Errorf("%v: %v", p.Title, p.Err)
-		} else if o := s.Apply(t.Context(), p); !errors.Is(o.Err, blackout.ErrInForce) {
+		} else if o := s.Apply(t.Context(), p); !errors.Is(o.Err, panics.ErrInForce) {
 			t.Errorf("%v: applied: %v", p.Title, o.Err)
 		}
 	}
@@ -747,7 +748,7 @@ func TestLift_Changed(t *testing.T) {
 	mustApply(t, s, connect(t, "rail1", "1>321"))
 	mustApply(t, s, Wish{Verb: PanicNow, Reason: "a fibre is open"})
 	p := s.Preview(t.Context(), Wish{Verb: Lift})
-	if p.Err != nil || !strings.Contains(p.Title, "a fibre is open ("+blackout.Me()) {
+	if p.Err != nil || !strings.Contains(p.Title, "a fibre is open ("+panics.Me()) {
 		t.Fatalf("%q %v", p.Title, p.Err)
 	}
 	dark := holdsNow(t, s)
@@ -761,7 +762,7 @@ func TestLift_Changed(t *testing.T) {
 
 	// Somebody else calls a panic, and finds all dark.
 	other := s.blackout(words{"panic"})
-	if _, err := other.Panic(t.Context(), blackout.Call{Who: "eve", Reason: "I look into it"}); err != nil {
+	if _, err := other.Panic(t.Context(), panics.Call{Who: "eve", Reason: "I look into it"}); err != nil {
 		t.Fatal(err)
 	}
 	o = s.Apply(t.Context(), p)
@@ -789,7 +790,7 @@ func TestApply_Basis(t *testing.T) {
 	ready(t, s)
 	mustApply(t, s, connect(t, "rail1", "1>321"))
 	p := s.Preview(t.Context(), connect(t, "rail1", "5>330"))
-	if _, err := s.blackout(words{"panic"}).Panic(t.Context(), blackout.Call{Who: "eve", Reason: "smoke"}); err != nil {
+	if _, err := s.blackout(words{"panic"}).Panic(t.Context(), panics.Call{Who: "eve", Reason: "smoke"}); err != nil {
 		t.Fatal(err)
 	}
 	if o := s.Apply(t.Context(), p); !errors.Is(o.Err, ErrChanged) || !strings.Contains(o.Text, "by eve: smoke") {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/lab/blackout"
+	"github.com/ocslab/ocslab/lab/panics"
 )
 
 // basis is what a preview rests on beside what the switches hold. Who has accepted it has
@@ -28,7 +28,7 @@ func (s *Session) basisNow() *basis {
 }
 
 // inForce are the panics of this lab that are in force now, as far as they can be read.
-func (s *Session) inForce() []blackout.Call {
+func (s *Session) inForce() []panics.Call {
 	if s.opt.StateDir == "" {
 		return nil
 	}
@@ -97,7 +97,7 @@ func (s *Session) liftUnchanged(ctx context.Context, p Preview) error {
 
 // reasonsText says of panics who called them, and why, so that nobody gives light back that
 // somebody else took without having read that.
-func reasonsText(calls []blackout.Call) string {
+func reasonsText(calls []panics.Call) string {
 	var texts []string
 	for _, c := range calls {
 		texts = append(texts, fmt.Sprintf("%s (%s, %s)", c.Reason, c.Who, c.At.Local().Format("15:04:05")))

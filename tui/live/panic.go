@@ -10,6 +10,7 @@ import (
 
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/lab/blackout"
+	"github.com/ocslab/ocslab/lab/panics"
 	"github.com/ocslab/ocslab/ocs"
 )
 
@@ -38,7 +39,7 @@ func (s *Session) lastHeld(name string) (blackout.Held, bool) {
 	h := blackout.Held{Map: x.Map}
 	if x.Shutters {
 		h.Shut = map[ocs.Port]bool{}
-		for _, p := range blackout.Ports(s.file(), name) {
+		for _, p := range s.file().OwnPorts(name) {
 			h.Shut[p] = x.Shut[p]
 		}
 	}
@@ -71,7 +72,7 @@ func (s *Session) previewLift(ctx context.Context, w Wish, n int) Preview {
 		return p
 	}
 	if n != 0 {
-		calls = slices.DeleteFunc(calls, func(c blackout.Call) bool { return c.N != n })
+		calls = slices.DeleteFunc(calls, func(c panics.Call) bool { return c.N != n })
 	}
 	p.Title += ": " + reasonsText(calls)
 	steps, err := b.PlanLift(ctx, numbers(n)...)
@@ -142,7 +143,7 @@ func touches(ports []ocs.Port, c ocs.CrossConnect) bool {
 // session, they are darkened at once, and in any case when the run has given them back.
 func (s *Session) applyPanic(ctx context.Context, p Preview) Outcome {
 	command := panicCommand(strings.TrimSpace(p.Wish.Reason))
-	call := blackout.Call{Who: blackout.Me(), Reason: p.Wish.Reason, N: s.samePlace(p.Panic)}
+	call := panics.Call{Who: panics.Me(), Reason: p.Wish.Reason, N: s.samePlace(p.Panic)}
 	b := s.blackout(command)
 	var beside []blackout.Result
 	if s.busy() != nil {
@@ -171,7 +172,7 @@ func (s *Session) samePlace(n int) int {
 	if n == 0 || err != nil {
 		return n
 	}
-	i := slices.IndexFunc(p.calls, func(c blackout.Call) bool { return c.N == n })
+	i := slices.IndexFunc(p.calls, func(c panics.Call) bool { return c.N == n })
 	if i < 0 || p.undo().at.After(p.calls[i].At) {
 		return 0
 	}
@@ -179,7 +180,7 @@ func (s *Session) samePlace(n int) int {
 }
 
 // panicBeside darkens the switches by sessions of its own while a run has theirs.
-func (s *Session) panicBeside(ctx context.Context, command words, call blackout.Call) []blackout.Result {
+func (s *Session) panicBeside(ctx context.Context, command words, call panics.Call) []blackout.Result {
 	f := s.file()
 	l := lab.New(f, s.opt.Lab)
 	defer l.Close()

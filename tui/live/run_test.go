@@ -21,8 +21,8 @@ import (
 	"github.com/ocslab/ocslab/experiment/runner"
 	"github.com/ocslab/ocslab/experiment/runs"
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/lab/blackout"
 	"github.com/ocslab/ocslab/lab/history"
+	"github.com/ocslab/ocslab/lab/panics"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/timeline"
 )
@@ -553,7 +553,7 @@ func TestRun_PanicLeavesDark(t *testing.T) {
 		"start":  func() error { return s.StartRun(t.Context(), ocs.Safe) },
 		"resume": func() error { return s.Resume(t.Context(), x.Run.ID) },
 	} {
-		if err := begin(); !errors.Is(err, blackout.ErrInForce) || !strings.Contains(err.Error(), "panic --lift") {
+		if err := begin(); !errors.Is(err, panics.ErrInForce) || !strings.Contains(err.Error(), "panic --lift") {
 			t.Errorf("%s in a panic: %v", name, err)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/ocslab/ocslab/internal/natural"
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/lab/blackout"
 	"github.com/ocslab/ocslab/lab/history"
+	"github.com/ocslab/ocslab/lab/panics"
 	"github.com/ocslab/ocslab/ocs"
 )
 
@@ -24,8 +24,8 @@ type reversal struct {
 	entries []history.Entry
 	// of is what that was in the beginning: of a redo, the changes that were undone.
 	of   []history.Entry
-	call *blackout.Call // a panic to be lifted, or to be called again
-	at   time.Time      // when that was
+	call *panics.Call // a panic to be lifted, or to be called again
+	at   time.Time    // when that was
 }
 
 func (r reversal) none() bool { return len(r.entries) == 0 && r.call == nil }
@@ -72,7 +72,7 @@ func circuitsText(m ocs.Map) string {
 // deeds are what undo and redo are worked out from.
 type deeds struct {
 	entries []history.Entry
-	calls   []blackout.Call
+	calls   []panics.Call
 	devices map[string]string // names of the lab's switches by device
 	groups  map[int]int       // of changes that were one wish: the first of them
 }
@@ -94,7 +94,7 @@ func (p deeds) root(e history.Entry) (history.Entry, int) {
 
 // panics reports whether a change was made by a panic, which takes it back as one.
 func (p deeds) panics(e history.Entry) bool {
-	return slices.ContainsFunc(p.calls, func(c blackout.Call) bool { return c.Made(e) })
+	return slices.ContainsFunc(p.calls, func(c panics.Call) bool { return c.Made(e) })
 }
 
 // undoable reports whether undo may take an entry back, as history.Log.Last has it.
@@ -185,12 +185,12 @@ func (s *Session) deeds() (deeds, error) {
 		}
 	}
 	if s.opt.StateDir != "" {
-		if p.calls, err = blackout.Read(s.opt.StateDir); err != nil {
+		if p.calls, err = panics.Read(s.opt.StateDir); err != nil {
 			return p, err
 		}
 	}
-	p.calls = slices.DeleteFunc(p.calls, func(c blackout.Call) bool {
-		return !slices.ContainsFunc(c.Dark, func(d blackout.Dark) bool { return p.devices[d.Device] != "" })
+	p.calls = slices.DeleteFunc(p.calls, func(c panics.Call) bool {
+		return !slices.ContainsFunc(c.Dark, func(d panics.Dark) bool { return p.devices[d.Device] != "" })
 	})
 	p.groups = s.act.grouped()
 	return p, nil
@@ -257,7 +257,7 @@ func (s *Session) keepRecalling() {
 	var lab *lab.File
 	for {
 		now := [2]stamp{
-			s.stampOf(historyFile), s.stampOf(blackout.FileName),
+			s.stampOf(historyFile), s.stampOf(panics.FileName),
 		}
 		if f := s.file(); now != seen || f != lab {
 			seen, lab = now, f
@@ -308,7 +308,7 @@ func samePanic(a, b *Panic) bool {
 }
 
 // panicOf is all panics in force as one, nil if there is none.
-func panicOf(calls []blackout.Call) *Panic {
+func panicOf(calls []panics.Call) *Panic {
 	var p *Panic
 	var reasons, who, what, lit, why []string
 	add := func(list []string, text string) []string {
@@ -326,7 +326,7 @@ func panicOf(calls []blackout.Call) *Panic {
 		}
 		reasons, who, what = add(reasons, c.Reason), add(who, c.Who), add(what, c.What())
 		for _, d := range c.Dark {
-			if !d.Lifted && d.Now() != blackout.IsDark {
+			if !d.Lifted && d.Now() != panics.IsDark {
 				lit, why = add(lit, d.Switch), add(why, cmp.Or(d.Why, "not confirmed yet"))
 			}
 		}

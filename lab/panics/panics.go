@@ -1,4 +1,6 @@
-package blackout
+// Package panics is the record of panics in a state directory: who called each, why, what it has darkened on which
+// switch, and what that keeps from getting light. Package blackout darkens and gives back.
+package panics
 
 import (
 	"context"
@@ -27,8 +29,21 @@ const (
 	// lockPatience is how long to wait for another process, which holds the lock for a few
 	// milliseconds.
 	lockPatience = 3 * time.Second
-	// keepLifted is how many panics that were lifted are remembered.
-	keepLifted = 16
+)
+
+// KeepLifted is how many panics that were lifted are remembered.
+const KeepLifted = 16
+
+// State is what became of a switch.
+type State string
+
+// The states. IsDark is a switch on which no light of the lab is left but what its note says.
+// IsAsked is one that was asked to go dark, and has no outcome on record.
+const (
+	IsAsked  State = "asked"
+	IsDark   State = "dark"
+	IsFailed State = "failed"
+	IsLifted State = "lifted"
 )
 
 // Call is one panic: who called it, why, and what it has darkened.
@@ -61,8 +76,8 @@ type Dark struct {
 	Why   string `json:"why,omitempty"` // why it failed: "not reached: connection refused"
 }
 
-// became says what became of a switch.
-func (d *Dark) became(s State, why string) { d.State, d.Why = s, why }
+// Became sets what became of a switch.
+func (d *Dark) Became(s State, why string) { d.State, d.Why = s, why }
 
 // Now is what is known of the switch: IsDark, IsFailed or IsAsked.
 func (d Dark) Now() State {
@@ -125,8 +140,8 @@ func (c Call) Lit() (switches []string) {
 	return switches
 }
 
-// content is panic.json.
-type content struct {
+// Content is panic.json.
+type Content struct {
 	V     int    `json:"v"`
 	Calls []Call `json:"calls"` // oldest first
 }
@@ -138,26 +153,26 @@ func Read(dir string) ([]Call, error) {
 	return c.Calls, err
 }
 
-func read(path string) (content, error) {
+func read(path string) (Content, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return content{}, nil
+		return Content{}, nil
 	}
 	if err != nil {
-		return content{}, fmt.Errorf("panics: %w", err)
+		return Content{}, fmt.Errorf("panics: %w", err)
 	}
-	var c content
+	var c Content
 	if err := json.Unmarshal(data, &c); err != nil {
-		return content{}, fmt.Errorf("panics: %s is damaged; look at it, then move it away: %w", path, err)
+		return Content{}, fmt.Errorf("panics: %s is damaged; look at it, then move it away: %w", path, err)
 	}
 	if c.V > version {
-		return content{}, fmt.Errorf("panics: %s was written by a newer version of ocslab", path)
+		return Content{}, fmt.Errorf("panics: %s was written by a newer version of ocslab", path)
 	}
 	return c, nil
 }
 
-// edit changes the file under its lock. An error of fn leaves it alone.
-func edit(ctx context.Context, dir string, fn func(c *content) error) error {
+// Edit changes the file under its lock. An error of fn leaves it alone.
+func Edit(ctx context.Context, dir string, fn func(c *Content) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lockPatience)
 	defer cancel()
 	if err := statedir.Make(dir); err != nil {
@@ -190,7 +205,7 @@ func edit(ctx context.Context, dir string, fn func(c *content) error) error {
 
 // forget drops panics that have darkened nothing, and the oldest that were lifted, as far
 // as there are too many.
-func (c *content) forget() {
+func (c *Content) forget() {
 	c.Calls = slices.DeleteFunc(c.Calls, func(x Call) bool { return len(x.Dark) == 0 })
 	lifted := 0
 	for _, x := range c.Calls {
@@ -199,7 +214,7 @@ func (c *content) forget() {
 		}
 	}
 	c.Calls = slices.DeleteFunc(c.Calls, func(x Call) bool {
-		if x.Lifted.IsZero() || lifted <= keepLifted {
+		if x.Lifted.IsZero() || lifted <= KeepLifted {
 			return false
 		}
 		lifted--
@@ -207,8 +222,8 @@ func (c *content) forget() {
 	})
 }
 
-// call returns the panic of a number.
-func (c *content) call(n int) *Call {
+// Call returns the panic of a number, nil if there is none.
+func (c *Content) Call(n int) *Call {
 	for i := range c.Calls {
 		if c.Calls[i].N == n {
 			return &c.Calls[i]
@@ -217,8 +232,8 @@ func (c *content) call(n int) *Call {
 	return nil
 }
 
-// next is the number of the next panic.
-func (c *content) next() int {
+// Next is the number of the next panic.
+func (c *Content) Next() int {
 	n := 0
 	for _, x := range c.Calls {
 		n = max(n, x.N)
@@ -226,8 +241,8 @@ func (c *content) next() int {
 	return n + 1
 }
 
-// on returns what is dark on a device, to be changed.
-func (c *Call) on(switchName, device string) *Dark {
+// Device returns the record of a device, to be changed; it adds one if there is none.
+func (c *Call) Device(switchName, device string) *Dark {
 	find := func(d Dark) bool { return d.Device == device && !d.Lifted }
 	i := slices.IndexFunc(c.Dark, find)
 	if i < 0 {
@@ -238,8 +253,8 @@ func (c *Call) on(switchName, device string) *Dark {
 	return &c.Dark[i]
 }
 
-// prune drops a device on which nothing came to be dark.
-func (c *Call) prune(device string) {
+// Prune drops a device on which nothing came to be dark.
+func (c *Call) Prune(device string) {
 	c.Dark = slices.DeleteFunc(c.Dark, func(d Dark) bool {
 		return d.Device == device && len(d.Closed) == 0 && d.Removed.Len() == 0
 	})
