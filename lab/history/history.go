@@ -80,6 +80,9 @@ type Entry struct {
 	Until string
 }
 
+// NewGroup as the Group of an entry begins a group with that entry.
+const NewGroup = -1
+
 // Setting is what an operation other than a cross-connect has changed at a port.
 type Setting struct {
 	Kind string   `json:"kind"`           // "monitor", "shutter", "label", "attenuation", "boot mode" or "restart"
@@ -199,7 +202,7 @@ func (l *Log) BeginAll(ctx context.Context, entries []Entry) (ids []int, err err
 			if id > maxID {
 				return fmt.Errorf("%s: no ID is left after %d; move the file away", l.path, l.lastID)
 			}
-			if len(entries) > 1 && e.Group == 0 {
+			if len(entries) > 1 && e.Group == 0 || e.Group == NewGroup {
 				e.Group = l.lastID + 1
 			}
 			if e.Began.IsZero() {
@@ -314,14 +317,57 @@ func link(entries []Entry) {
 			continue
 		}
 		entries[i].UndoneBy = e.ID
-		if e.Group == 0 && entries[i].Group != 0 { // the whole of what the group did to the device
+		if entries[i].Group != 0 && len(entries[i].Set) == 0 { // the whole of what the group did to the device
 			for j := range entries {
-				if x := &entries[j]; x.ID < e.ID && x.Group == entries[i].Group && x.Device == e.Device && x.UndoneBy == 0 {
+				x := &entries[j]
+				if x.ID < e.ID && x.Group == entries[i].Group && x.Device == e.Device && x.UndoneBy == 0 && len(x.Set) == 0 {
 					x.UndoneBy = e.ID
 				}
 			}
 		}
 	}
+}
+
+// Together returns the entries that an undo of e takes back: those of its group that are in force, oldest first, or e alone.
+func Together(entries []Entry, e Entry) (all []Entry) {
+	for _, x := range entries {
+		if x.ID == e.ID || e.Group != 0 && x.Group == e.Group && x.UndoneBy == 0 && x.State != Failed {
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
+// Net returns what changes of one device come to together, in their order.
+func Net(entries []Entry) (c ocs.Change) {
+	added, removed := map[ocs.CrossConnect]bool{}, map[ocs.CrossConnect]bool{}
+	move := func(m ocs.Map, to, from map[ocs.CrossConnect]bool) {
+		for x := range m.All() {
+			if from[x] {
+				delete(from, x)
+			} else {
+				to[x] = true
+			}
+		}
+	}
+	for _, e := range entries {
+		move(e.Change.Remove, removed, added)
+		move(e.Change.Add, added, removed)
+	}
+	return ocs.Change{Remove: mapOf(removed), Add: mapOf(added)}
+}
+
+// mapOf is the map of circuits. What was recorded of a device cannot clash unless other users moved circuits in between:
+// then as many as fit together.
+func mapOf(circuits map[ocs.CrossConnect]bool) (m ocs.Map) {
+	for x := range circuits {
+		if one, err := ocs.NewMap(x); err == nil {
+			if sum, err := m.Plus(one); err == nil {
+				m = sum
+			}
+		}
+	}
+	return m
 }
 
 // MedianAck returns the median time that device took to acknowledge, of the
