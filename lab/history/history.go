@@ -109,22 +109,22 @@ type Log struct {
 	problems []Problem
 }
 
-// Open opens the history in dir, or begins one, and creates dir for the user
-// alone if it is not there. A torn end is moved aside, see the package
+// Open opens the history in dir. It creates nothing: the first change does,
+// and dir too, for the user alone. A torn end is moved aside, see the package
 // comment, and is then among the Problems. The error matches [ErrNewer] when
 // the history is not to be touched by this version.
 func Open(dir string) (*Log, error) {
-	if err := statedir.Make(dir); err != nil {
-		return nil, fmt.Errorf("history: %w", err)
+	if dir == "" {
+		return nil, errors.New("history: no directory")
 	}
 	l := &Log{
 		path:     filepath.Join(dir, fileName),
 		lock:     filepath.Join(dir, lockName),
 		patience: lockPatience,
-		fsync:    (*os.File).Sync,
+		fsync:    statedir.Sync,
 		turn:     make(chan struct{}, 1),
 	}
-	if err := l.locked(context.Background(), func(*os.File) error { return nil }); err != nil {
+	if err := l.reading(func([]Problem) {}); err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -142,6 +142,25 @@ func (l *Log) Begin(e Entry) (id int, err error) {
 }
 
 func (l *Log) begin(ctx context.Context, e Entry) (id int, err error) {
+	return l.record(ctx, e)
+}
+
+// Record records a change that has been made already, with its outcome, in one
+// write: all of it is on disk, or nothing. It is for light that cannot wait for
+// the history. It uses of e what Begin does, with State, Error and AckNS, and
+// waits for the lock until ctx ends.
+func (l *Log) Record(ctx context.Context, e Entry) (id int, err error) {
+	if !e.State.valid() {
+		return 0, fmt.Errorf("history: state %q: want pending, done, failed or unverified", e.State)
+	}
+	return l.record(ctx, e, outcomeRecord{
+		header{V: version, Kind: kindEnd, TimeNS: time.Now().UnixNano()},
+		ended{State: e.State, AckNS: max(0, e.AckNS), Error: e.Error},
+	})
+}
+
+// record appends the beginning of a change and, where that is known, its end.
+func (l *Log) record(ctx context.Context, e Entry, ends ...outcomeRecord) (id int, err error) {
 	switch {
 	case e.Device == "":
 		return 0, errors.New("history: the change names no device")
@@ -159,13 +178,18 @@ func (l *Log) begin(ctx context.Context, e Entry) (id int, err error) {
 			return fmt.Errorf("%s: no ID is left after %d; move the file away", l.path, l.lastID)
 		}
 		id = l.lastID + 1
-		return l.appendLocked(f, struct {
+		lines := []any{struct {
 			header
 			begun
 		}{
 			header{V: version, Kind: kindBegin, ID: id, TimeNS: e.Began.UnixNano()},
 			begun{Switch: e.Switch, Device: e.Device, Command: e.Command, Remove: e.Change.Remove, Add: e.Change.Add, UndoOf: e.UndoOf},
-		})
+		}}
+		for _, end := range ends {
+			end.ID = id
+			lines = append(lines, end)
+		}
+		return l.appendLocked(f, lines...)
 	})
 	if err != nil {
 		return 0, err
@@ -206,10 +230,7 @@ func (l *Log) End(id int, state State, detail Result) error {
 		if _, ok := find(l.entries, id); !ok {
 			return fmt.Errorf("end of change %d: %w", id, ErrUnknownID)
 		}
-		return l.appendLocked(f, struct {
-			header
-			ended
-		}{
+		return l.appendLocked(f, outcomeRecord{
 			header{V: version, Kind: kindEnd, ID: id, TimeNS: time.Now().UnixNano()},
 			ended{State: state, AckNS: max(0, detail.AckNS), Error: detail.Error},
 		})
@@ -217,14 +238,14 @@ func (l *Log) End(id int, state State, detail Result) error {
 }
 
 // Entries returns all changes in order of ID, and the lines of the file that
-// could not be used. It keeps others from the file only while it reads what
-// they added since the last call.
+// could not be used. It keeps writers from the file only while it reads what
+// they added since the last call, and needs no lock: it works on read-only
+// media, and while a stopped process holds the lock.
 func (l *Log) Entries() ([]Entry, []Problem, error) {
 	var entries []Entry
 	var problems []Problem
-	err := l.locked(context.Background(), func(*os.File) error {
-		entries, problems = slices.Clone(l.entries), slices.Clone(l.problems)
-		return nil
+	err := l.reading(func(ps []Problem) {
+		entries, problems = slices.Clone(l.entries), slices.Clone(ps)
 	})
 	if err != nil {
 		return nil, nil, err

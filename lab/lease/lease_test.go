@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ocslab/ocslab/internal/statedir"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/lab/lease"
 	"github.com/ocslab/ocslab/ocs"
@@ -126,5 +127,53 @@ func TestTake(t *testing.T) {
 	}
 	if err := c.Release(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Ensure that the leases in force can be read where nothing can be written, and that reading removes none.
+func TestInForce_ReadOnly(t *testing.T) {
+	dir := t.TempDir()
+	if all, err := lease.InForce(filepath.Join(dir, "absent"), ""); err != nil || len(all) > 0 {
+		t.Errorf("without a directory: %v, %v", all, err)
+	}
+	stop := other(t, dir)
+	readOnly := func(op, path string) error {
+		if op == "read" || op == "lock" || op == "open" && strings.HasSuffix(path, ".held") {
+			return nil
+		}
+		return errors.New("read-only file system")
+	}
+	defer statedir.Inject(readOnly)()
+	if all, err := lease.InForce(dir, device); err != nil || len(all) != 1 {
+		t.Errorf("held: %v, %v", all, err)
+	}
+	stop()
+	if all, err := lease.InForce(dir, device); err != nil || len(all) != 0 {
+		t.Errorf("after the death of the holder: %v, %v", all, err)
+	}
+}
+
+// Ensure that a lease is given in whole or not at all, whichever operation fails.
+func TestTake_Fails(t *testing.T) {
+	for n := 1; ; n++ {
+		dir, calls := t.TempDir(), 0
+		restore := statedir.Inject(func(op, path string) error {
+			if calls++; calls == n {
+				return errors.New("input/output error")
+			}
+			return nil
+		})
+		held, err := lease.Take(t.Context(), dir, lease.Lease{Device: device, Switch: "rail0", Ports: []ocs.Port{3}, Holder: "me"})
+		restore()
+		all, read := lease.InForce(dir, device)
+		if want := err == nil; len(all) == 1 != want || read != nil || (held != nil) != want {
+			t.Errorf("operation %d: %v; in force %v, %v", n, err, all, read)
+		}
+		if held != nil {
+			_ = held.Release()
+		}
+		if calls < n {
+			return
+		}
 	}
 }
