@@ -4,7 +4,10 @@
 //   - [Dir] and [Make] give the directory such files are in.
 //   - [WriteFile] replaces a whole file or leaves the old one.
 //   - [Lock] lets one process at a time do more than that. The kernel frees
-//     the lock when its holder dies, however it dies.
+//     the lock when its holder dies, however it dies. [RLock] is for readers.
+//   - [Seal] and [Sealed] give an object a checksum.
+//   - [OpenFile] and its like are those of package os, which [Inject] can make
+//     fail in tests, as it does all the above.
 //
 // All functions are safe for concurrent use.
 //

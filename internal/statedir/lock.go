@@ -28,15 +28,26 @@ const (
 // matches context.Cause(ctx) and names the holder's process. Whoever waits
 // longest is not served first.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
+	return lock(ctx, path, false)
+}
+
+// RLock is Lock for reading: any number of callers have the lock at the same time, and nobody has that of Lock
+// meanwhile. It writes nothing, so it works on read-only media. A file that does not exist is an error that matches
+// [fs.ErrNotExist].
+func RLock(ctx context.Context, path string) (unlock func(), err error) {
+	return lock(ctx, path, true)
+}
+
+func lock(ctx context.Context, path string, shared bool) (unlock func(), err error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("lock %s: %w", path, context.Cause(ctx))
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := openLock(path, shared)
 	if err != nil {
-		return nil, fmt.Errorf("lock: %w", err)
+		return nil, err
 	}
 	for wait := firstWait; ; wait = min(2*wait, longestWait) {
-		taken, err := tryLock(f)
+		taken, err := take(f, shared)
 		if err != nil {
 			f.Close()
 			return nil, fmt.Errorf("lock %s: %w", path, err)
@@ -53,16 +64,21 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 			return nil, fmt.Errorf("lock %s is held by %s: %w", path, holder(f), context.Cause(ctx))
 		}
 	}
-	return held(f), nil
+	return held(f, shared), nil
 }
 
 // TryLock is Lock without waiting: free is false while another holds the lock.
-func TryLock(path string) (unlock func(), free bool, err error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+func TryLock(path string) (unlock func(), free bool, err error) { return try(path, false) }
+
+// TryRLock is RLock without waiting: free is false while another has the lock of Lock.
+func TryRLock(path string) (unlock func(), free bool, err error) { return try(path, true) }
+
+func try(path string, shared bool) (unlock func(), free bool, err error) {
+	f, err := openLock(path, shared)
 	if err != nil {
-		return nil, false, fmt.Errorf("lock: %w", err)
+		return nil, false, err
 	}
-	taken, err := tryLock(f)
+	taken, err := take(f, shared)
 	if err != nil || !taken {
 		f.Close()
 		if err != nil {
@@ -70,11 +86,33 @@ func TryLock(path string) (unlock func(), free bool, err error) {
 		}
 		return nil, false, err
 	}
-	return held(f), true, nil
+	return held(f, shared), true, nil
+}
+
+func openLock(path string, shared bool) (*os.File, error) {
+	flag := os.O_RDWR | os.O_CREATE
+	if shared {
+		flag = os.O_RDONLY
+	}
+	f, err := OpenFile(path, flag, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock: %w", err)
+	}
+	return f, nil
+}
+
+func take(f *os.File, shared bool) (taken bool, err error) {
+	if err := failing("lock", f.Name()); err != nil {
+		return false, err
+	}
+	return tryLock(f, shared)
 }
 
 // held writes down whose the lock on f is, and returns what gives it back.
-func held(f *os.File) (unlock func()) {
+func held(f *os.File, shared bool) (unlock func()) {
+	if shared {
+		return sync.OnceFunc(func() { f.Close() })
+	}
 	// The number is for people; a full disk must not spoil the lock.
 	_ = f.Truncate(0)
 	_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)

@@ -51,6 +51,9 @@ func Make(dir string) error {
 		}
 	}
 	// Another process may have been faster.
+	if err := failing("mkdir", dir); err != nil {
+		return err
+	}
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
@@ -64,9 +67,9 @@ func Make(dir string) error {
 // When the process is killed a temporary file, ".<name>.<random>.tmp", may
 // stay behind in the same directory.
 func WriteFile(path string, data []byte) (err error) {
-	dir, name := filepath.Split(path)
-	if dir == "" {
-		dir = "." // not the system's directory for temporary files
+	dir, name := dirOf(path), filepath.Base(path)
+	if err := failing("create", path); err != nil {
+		return err
 	}
 	f, err := os.CreateTemp(dir, "."+name+".*.tmp")
 	if err != nil {
@@ -78,17 +81,26 @@ func WriteFile(path string, data []byte) (err error) {
 			os.Remove(f.Name())
 		}
 	}()
-	if _, err := f.Write(data); err != nil {
+	if err := Write(f, data); err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil {
+	if err := Sync(f); err != nil {
 		return err
 	}
 	if err := f.Close(); err != nil {
 		return err
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
+	if err := Rename(f.Name(), path); err != nil {
 		return err
 	}
 	return SyncDir(dir)
+}
+
+// dirOf is the directory of path, never "".
+func dirOf(path string) string {
+	dir, _ := filepath.Split(path)
+	if dir == "" {
+		return "." // not the system's directory for temporary files
+	}
+	return dir
 }

@@ -268,3 +268,92 @@ func names(t *testing.T, dir string) string {
 	}
 	return strings.Join(names, " ")
 }
+
+// Ensure readers share a lock, keep writers out, and write nothing.
+func TestRLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	if _, err := statedir.RLock(t.Context(), path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("absent: %v, want fs.ErrNotExist", err)
+	}
+	if err := os.WriteFile(path, []byte("x"), 0o400); err != nil {
+		t.Fatal(err)
+	}
+	one, err := statedir.RLock(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, free, err := statedir.TryRLock(path)
+	if err != nil || !free {
+		t.Fatalf("a second reader: free=%v, %v", free, err)
+	}
+	if data, _ := os.ReadFile(path); string(data) != "x" {
+		t.Errorf("readers have written %q", data)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i, unlock := range []func(){one, two} {
+		if _, free, err := statedir.TryLock(path); err != nil || free {
+			t.Errorf("beside %d readers: free=%v, %v", 2-i, free, err)
+		}
+		unlock()
+	}
+	unlock, free, err := statedir.TryLock(path)
+	if err != nil || !free {
+		t.Fatalf("after the readers: free=%v, %v", free, err)
+	}
+	defer unlock()
+	if _, free, err := statedir.TryRLock(path); err != nil || free {
+		t.Errorf("beside a writer: free=%v, %v", free, err)
+	}
+}
+
+// Ensure a new file is there in whole or not at all, whichever operation fails, and replaces none.
+func TestCreate(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f")
+	for n := 1; ; n++ {
+		calls, broken := 0, errors.New("input/output error")
+		restore := statedir.Inject(func(string, string) error {
+			if calls++; calls == n {
+				return broken
+			}
+			return nil
+		})
+		err := statedir.Create(path, []byte("one"))
+		restore()
+		if calls < n {
+			if err != nil || n < 4 {
+				t.Errorf("%d operations, %v", calls, err)
+			}
+			break
+		}
+		if !errors.Is(err, broken) || names(t, dir) != "" {
+			t.Errorf("operation %d: %v; files=%q", n, err, names(t, dir))
+		}
+	}
+	if err := statedir.Create(path, []byte("two")); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("there already: %v, want fs.ErrExist", err)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != "one" {
+		t.Errorf("content=%q, %v", got, err)
+	}
+}
+
+// Ensure no byte of a sealed object can be changed unnoticed.
+func TestSeal(t *testing.T) {
+	line, err := statedir.Seal(map[string]string{"circuits": "1>33"})
+	if err != nil || !statedir.Sealed(line) || !strings.Contains(string(line), `"circuits":"1>33","crc":"`) {
+		t.Fatalf("%s, %v", line, err)
+	}
+	for i := range line {
+		other := []byte(string(line))
+		other[i] ^= 1
+		if statedir.Sealed(other) {
+			t.Errorf("%s passes", other)
+		}
+	}
+	if statedir.Sealed(nil) || statedir.Sealed([]byte("{}")) {
+		t.Error("an object without a seal passes")
+	}
+}

@@ -9,7 +9,7 @@ import (
 
 // tryLock fails: a lock that a killed process would leave behind, or none at
 // all, is worse than no history.
-func tryLock(*os.File) (taken bool, err error) { return false, errors.ErrUnsupported }
+func tryLock(*os.File, bool) (taken bool, err error) { return false, errors.ErrUnsupported }
 
 // SyncDir does nothing here.
 func SyncDir(string) error { return nil }

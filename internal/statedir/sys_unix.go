@@ -9,12 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLock locks f if nobody else holds it. The lock belongs to the open file,
+// tryLock locks f if nobody else holds it, shared with other readers or for the caller alone. The lock belongs to the open file,
 // so it also keeps two callers in one process apart, and closing the file, or
 // the death of the process, frees it.
-func tryLock(f *os.File) (taken bool, err error) {
+func tryLock(f *os.File, shared bool) (taken bool, err error) {
+	how := unix.LOCK_EX
+	if shared {
+		how = unix.LOCK_SH
+	}
 	for {
-		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err {
+		switch err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB); err {
 		case nil:
 			return true, nil
 		case unix.EWOULDBLOCK:
@@ -30,6 +34,9 @@ func tryLock(f *os.File) (taken bool, err error) {
 // removed in it before is so after a power loss. A file system that cannot do
 // that for directories is taken to have no need of it.
 func SyncDir(dir string) error {
+	if err := failing("sync", dir); err != nil {
+		return err
+	}
 	d, err := os.Open(dir)
 	if err != nil {
 		return err

@@ -9,8 +9,11 @@ import (
 // tryLock locks f if nobody else holds it; closing the file, or the death of
 // the process, frees it. Locks are mandatory here, so the byte that is locked
 // lies far behind the holder's number, which others want to read.
-func tryLock(f *os.File) (taken bool, err error) {
-	const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
+func tryLock(f *os.File, shared bool) (taken bool, err error) {
+	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
+	if !shared {
+		flags |= windows.LOCKFILE_EXCLUSIVE_LOCK
+	}
 	at := &windows.Overlapped{OffsetHigh: 1 << 30}
 	switch err := windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, at); err {
 	case nil:

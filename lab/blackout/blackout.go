@@ -12,7 +12,6 @@ import (
 
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/lab/history"
-	"github.com/ocslab/ocslab/lab/lease"
 	"github.com/ocslab/ocslab/lab/panics"
 	"github.com/ocslab/ocslab/ocs"
 )
@@ -221,7 +220,6 @@ func (b *Blackout) Panic(ctx context.Context, call panics.Call, names ...string)
 	if err != nil {
 		return nil, err
 	}
-	ctx = lease.Ignore(ctx) // whose light it is does not matter then
 	p := &pending{dir: b.opt.StateDir, call: call, at: time.Now()}
 	results := each(names, func(name string) Result { return b.blacken(ctx, p, name) })
 	if err := failed(results); err != nil {
@@ -578,7 +576,6 @@ func (b *Blackout) Lift(ctx context.Context, numbers ...int) ([]Result, error) {
 		return nil, err
 	}
 	names, devices := b.affected(calls)
-	ctx = lease.Ignore(ctx) // the light was there
 	results := each(names, func(name string) Result { return b.relight(ctx, calls, name, devices[name]) })
 	return results, failed(results)
 }

@@ -49,8 +49,8 @@
 // (IEEE, as of zlib) in eight hexadecimal digits of the line as it would be
 // without it, that is with `,"crc":"…"` and the newline taken out.
 //
-// An append is one write of a whole line and an fsync, under the lock on
-// history.lock. If either fails the line is cut off again and the caller told,
+// An append is one write of whole lines and an fsync, under the lock on
+// history.lock, which readers share where they can. If either fails the line is cut off again and the caller told,
 // so that the change is not sent. What a killed process or a lost power left
 // at the end, which is no whole line with the right checksum, is moved by the
 // next user to history.ndjson.torn-1, -2, and so on. Such a line with good

@@ -9,9 +9,26 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"github.com/ocslab/ocslab/internal/statedir"
 )
+
+// readPatience is how long a reader waits for a writer before it reads without the lock: long enough for one that
+// works, too short to notice for one that is stopped.
+const readPatience = 100 * time.Millisecond
+
+// withTurn calls do while no other user of l reads or writes.
+func (l *Log) withTurn(ctx context.Context, do func() error) error {
+	select {
+	case l.turn <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("history: waiting for %s: %w", l.path, context.Cause(ctx))
+	}
+	defer func() { <-l.turn }()
+	return do()
+}
 
 // locked calls do with the file open for reading and appending, while nobody
 // else in any process uses it, all of it has been read, and its torn end, if
@@ -19,47 +36,109 @@ import (
 func (l *Log) locked(ctx context.Context, do func(f *os.File) error) error {
 	ctx, cancel := context.WithTimeout(ctx, l.patience)
 	defer cancel()
-	select {
-	case l.turn <- struct{}{}:
-	case <-ctx.Done():
-		return fmt.Errorf("history: waiting for %s: %w", l.path, context.Cause(ctx))
+	return l.withTurn(ctx, func() error { return l.exclusive(ctx, do) })
+}
+
+// exclusive is locked for who has the turn.
+func (l *Log) exclusive(ctx context.Context, do func(f *os.File) error) error {
+	if err := statedir.Make(filepath.Dir(l.path)); err != nil {
+		return fmt.Errorf("history: %w", err)
 	}
-	defer func() { <-l.turn }()
 	unlock, err := statedir.Lock(ctx, l.lock)
 	if err != nil {
 		return fmt.Errorf("history: %w", err)
 	}
 	defer unlock()
-	f, err := os.OpenFile(l.path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	f, err := statedir.OpenFile(l.path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("history: %w", err)
 	}
 	defer f.Close() // what was written is synced
-	if err := l.catchUpLocked(f); err != nil {
+	torn, err := l.catchUpLocked(f)
+	if err == nil && len(torn) > 0 {
+		err = l.cutLocked(f, torn)
+	}
+	if err != nil {
 		return fmt.Errorf("history: %w", err)
 	}
 	return do(f)
 }
 
-// catchUpLocked reads what was added to the file since the last time.
-func (l *Log) catchUpLocked(f *os.File) error {
+// reading calls do when all of the file has been read, with the problems of its lines. It creates nothing, so it works
+// on read-only media and without a directory, and waits at most readPatience for a process that has the lock: such a
+// process may be stopped. A torn end is cut off where that can be done.
+func (l *Log) reading(do func(problems []Problem)) error {
+	ctx, cancel := context.WithTimeout(context.Background(), l.patience)
+	defer cancel()
+	return l.withTurn(ctx, func() error {
+		torn, locked, err := l.look()
+		if err != nil {
+			return fmt.Errorf("history: %w", err)
+		}
+		problems := l.problems
+		if len(torn) > 0 && locked { // else it may be a line that is just being written
+			ctx, cancel := context.WithTimeout(ctx, readPatience)
+			defer cancel()
+			if err := l.exclusive(ctx, func(*os.File) error { return nil }); err == nil {
+				problems = l.problems
+			} else {
+				problems = append(slices.Clone(problems), Problem{l.lines + 1, fmt.Sprintf("torn; the last %d bytes of the file are no whole line; skipped", len(torn))})
+			}
+		}
+		do(problems)
+		return nil
+	})
+}
+
+// look reads what was added to the file since the last time, and returns what follows the last good line. locked says
+// that no process was writing meanwhile.
+func (l *Log) look() (torn []byte, locked bool, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), readPatience)
+	defer cancel()
+	unlock, err := statedir.RLock(ctx, l.lock)
+	switch {
+	case err == nil:
+		defer unlock()
+	case errors.Is(err, fs.ErrNotExist): // nobody has ever written here
+	default:
+		// What a writer has not finished may be cut off again: everything is read once more the next time.
+		defer func() { l.info = nil }()
+	}
+	locked = err == nil || errors.Is(err, fs.ErrNotExist)
+	f, err := statedir.OpenFile(l.path, os.O_RDONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		l.forgetLocked()
+		return nil, locked, nil
+	}
+	if err != nil {
+		return nil, locked, err
+	}
+	defer f.Close()
+	torn, err = l.catchUpLocked(f)
+	return torn, locked, err
+}
+
+// forgetLocked drops what was read.
+func (l *Log) forgetLocked() {
+	l.info, l.offset, l.lines, l.entries, l.lastID, l.problems = nil, 0, 0, nil, 0, nil
+}
+
+// catchUpLocked reads what was added to the file since the last time, and
+// returns what follows the last good line.
+func (l *Log) catchUpLocked(f *os.File) (torn []byte, err error) {
 	info, err := f.Stat()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if l.info == nil || !os.SameFile(l.info, info) || info.Size() < l.offset {
-		l.offset, l.lines, l.entries, l.lastID, l.problems = 0, 0, nil, 0, nil
+		l.forgetLocked()
 	}
 	l.info = info
 	data, err := io.ReadAll(io.NewSectionReader(f, l.offset, info.Size()-l.offset))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	torn, err := l.foldLocked(data)
-	if err != nil || len(torn) == 0 {
-		return err
-	}
-	return l.cutLocked(f, torn)
+	return l.foldLocked(data)
 }
 
 // foldLocked takes in the lines of data, which follow on what was read before,
@@ -135,7 +214,7 @@ func (l *Log) cutLocked(f *os.File, torn []byte) error {
 		return fmt.Errorf("keep the torn end of %s: %w", l.path, err)
 	}
 	// Not f.Truncate, which Windows refuses for a file opened to append.
-	if err := os.Truncate(l.path, l.offset); err != nil {
+	if err := statedir.Truncate(l.path, l.offset); err != nil {
 		return err
 	}
 	if err := l.fsync(f); err != nil {
@@ -145,35 +224,36 @@ func (l *Log) cutLocked(f *os.File, torn []byte) error {
 	return nil
 }
 
-// appendLocked adds lines to the file, durably, or leaves the file as it was.
+// appendLocked adds lines to the file, durably and in one write, or leaves the
+// file as it was.
 func (l *Log) appendLocked(f *os.File, records ...any) error {
-	var line []byte
+	var lines []byte
 	for _, r := range records {
-		one, err := encode(r)
+		line, err := encode(r)
 		if err != nil {
 			return err
 		}
-		line = append(line, one...)
+		lines = append(lines, line...)
 	}
 	if l.offset == 0 { // the file may be new
 		if err := statedir.SyncDir(filepath.Dir(l.path)); err != nil {
 			return fmt.Errorf("history: %w", err)
 		}
 	}
-	_, err := f.Write(line)
+	err := statedir.Write(f, lines)
 	if err == nil {
 		err = l.fsync(f)
 	}
 	if err != nil {
 		err = fmt.Errorf("history: %w", err)
-		// The line must go: were it found later, it would be taken for a
-		// change that was sent. A part of it would be cut off later anyway.
-		if back := os.Truncate(l.path, l.offset); back != nil {
+		// The lines must go: were they found later, they would be taken for a
+		// change that was sent. A part of one would be cut off later anyway.
+		if back := statedir.Truncate(l.path, l.offset); back != nil {
 			return fmt.Errorf("%w; what was written could not be taken back: %w", err, back)
 		}
 		_ = l.fsync(f) // the caller is told of the first failure
 		return err
 	}
-	_, err = l.foldLocked(line)
+	_, err = l.foldLocked(lines)
 	return err
 }

@@ -145,22 +145,22 @@ type Log struct {
 	problems []Problem
 }
 
-// Open opens the history in dir, or begins one, and creates dir for the user
-// alone if it is not there. A torn end is moved aside, see the package
+// Open opens the history in dir. It creates nothing: the first change does,
+// and dir too, for the user alone. A torn end is moved aside, see the package
 // comment, and is then among the Problems. The error matches [ErrNewer] when
 // the history is not to be touched by this version.
 func Open(dir string) (*Log, error) {
-	if err := statedir.Make(dir); err != nil {
-		return nil, fmt.Errorf("history: %w", err)
+	if dir == "" {
+		return nil, errors.New("history: no directory")
 	}
 	l := &Log{
 		path:     filepath.Join(dir, fileName),
 		lock:     filepath.Join(dir, lockName),
 		patience: lockPatience,
-		fsync:    (*os.File).Sync,
+		fsync:    statedir.Sync,
 		turn:     make(chan struct{}, 1),
 	}
-	if err := l.locked(context.Background(), func(*os.File) error { return nil }); err != nil {
+	if err := l.reading(func([]Problem) {}); err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -184,6 +184,29 @@ func (l *Log) Begin(e Entry) (id int, err error) {
 // BeginAll is [Log.Begin] for the changes of one operation, which become a group if they are several:
 // all of them are on disk when it returns without error, or none.
 func (l *Log) BeginAll(ctx context.Context, entries []Entry) (ids []int, err error) {
+	return l.record(ctx, entries)
+}
+
+// Record records a change that has been made already, with its outcome, in one
+// write: all of it is on disk, or nothing. It is for light that cannot wait for
+// the history. It uses of e what Begin does, with State, Error and AckNS, and
+// waits for the lock until ctx ends.
+func (l *Log) Record(ctx context.Context, e Entry) (id int, err error) {
+	if !e.State.valid() {
+		return 0, fmt.Errorf("history: state %q: want pending, done, failed or unverified", e.State)
+	}
+	ids, err := l.record(ctx, []Entry{e}, outcomeRecord{
+		header{V: 1, Kind: kindEnd, TimeNS: time.Now().UnixNano()},
+		ended{State: e.State, AckNS: max(0, e.AckNS), Error: e.Error},
+	})
+	if err != nil {
+		return 0, err
+	}
+	return ids[0], nil
+}
+
+// record appends the beginnings of changes and, where that is known, the end of the last.
+func (l *Log) record(ctx context.Context, entries []Entry, ends ...outcomeRecord) (ids []int, err error) {
 	for _, e := range entries {
 		switch {
 		case e.Device == "":
@@ -215,6 +238,10 @@ func (l *Log) BeginAll(ctx context.Context, entries []Entry) (ids []int, err err
 				begun
 			}{header{V: b.v(), Kind: kindBegin, ID: id, TimeNS: e.Began.UnixNano()}, b})
 			ids = append(ids, id)
+		}
+		for _, end := range ends {
+			end.ID = ids[len(ids)-1]
+			lines = append(lines, end)
 		}
 		return l.appendLocked(f, lines...)
 	})
@@ -257,10 +284,7 @@ func (l *Log) End(id int, state State, detail Result) error {
 		if _, ok := find(l.entries, id); !ok {
 			return fmt.Errorf("end of change %d: %w", id, ErrUnknownID)
 		}
-		return l.appendLocked(f, struct {
-			header
-			ended
-		}{
+		return l.appendLocked(f, outcomeRecord{
 			header{V: 1, Kind: kindEnd, ID: id, TimeNS: time.Now().UnixNano()},
 			ended{State: state, AckNS: max(0, detail.AckNS), Error: detail.Error},
 		})
@@ -268,14 +292,14 @@ func (l *Log) End(id int, state State, detail Result) error {
 }
 
 // Entries returns all changes in order of ID, and the lines of the file that
-// could not be used. It keeps others from the file only while it reads what
-// they added since the last call.
+// could not be used. It keeps writers from the file only while it reads what
+// they added since the last call, and needs no lock: it works on read-only
+// media, and while a stopped process holds the lock.
 func (l *Log) Entries() ([]Entry, []Problem, error) {
 	var entries []Entry
 	var problems []Problem
-	err := l.locked(context.Background(), func(*os.File) error {
-		entries, problems = slices.Clone(l.entries), slices.Clone(l.problems)
-		return nil
+	err := l.reading(func(ps []Problem) {
+		entries, problems = slices.Clone(l.entries), slices.Clone(ps)
 	})
 	if err != nil {
 		return nil, nil, err

@@ -375,7 +375,7 @@ func TestLog_TornMeanwhile(t *testing.T) {
 // ocslab writes it while this one runs.
 func TestLog_Newer(t *testing.T) {
 	lines := sample(t)
-	for _, tail := range []string{`{"v":2}` + "\n", `{"v":2,"kind":{"new":1}}` + "\ntorn", `{"v":1.5}`} {
+	for _, tail := range []string{`{"v":3}` + "\n", `{"v":3,"kind":{"new":1}}` + "\ntorn", `{"v":2.5}`} {
 		dir := t.TempDir()
 		content := lines[0] + tail
 		l := open(t, dir)
@@ -462,13 +462,86 @@ func TestOpen_Fails(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := history.Open(dir); err == nil || !strings.Contains(err.Error(), name) {
+		l, err := history.Open(dir)
+		if err == nil { // what is no lock does not keep anybody from reading
+			_, err = l.Begin(history.Entry{Device: device, Change: change("/1>2")})
+		}
+		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s is a directory: %v", name, err)
 		}
 	}
 }
 
-// Ensure that a lock that is not given back is an error that says by whom.
+// Ensure that a history can be read where nothing can be written or created, and is empty where there is none.
+func TestLog_ReadOnly(t *testing.T) {
+	dir := t.TempDir()
+	l := open(t, dir)
+	end(t, l, begin(t, l, history.Entry{}), history.Done)
+	readOnly := errors.New("read-only file system")
+	for _, torn := range []string{"", "torn"} {
+		write(t, dir, strings.TrimSuffix(read(t, dir, "history.ndjson"), "torn")+torn)
+		restore := statedir.Inject(func(op, path string) error {
+			switch op {
+			case "read", "lock":
+				return nil
+			case "open":
+				if !strings.HasSuffix(path, "history.lock") && !strings.HasSuffix(path, "history.ndjson") {
+					return readOnly
+				}
+				return nil
+			}
+			return readOnly
+		})
+		fresh, err := history.Open(dir)
+		if err != nil {
+			restore()
+			t.Fatal(err)
+		}
+		es, ps := entries(t, fresh)
+		restore()
+		if len(es) != 1 || len(ps) != len(torn)/4 || torn != "" && !strings.Contains(ps[0].Reason, "the last 4 bytes of the file are no whole line") {
+			t.Errorf("with %q at the end: %v, %v", torn, es, ps)
+		}
+	}
+	absent := filepath.Join(dir, "absent")
+	if es, ps := entries(t, open(t, absent)); len(es)+len(ps) > 0 {
+		t.Errorf("%v, %v", es, ps)
+	}
+	if _, err := os.Stat(absent); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("reading has created the directory: %v", err)
+	}
+}
+
+// Ensure that a change is recorded with its outcome, or not at all, whichever operation fails.
+func TestLog_Record(t *testing.T) {
+	made := history.Entry{Device: device, Change: change("1>33/"), State: history.Done}
+	for n := 1; ; n++ {
+		dir := t.TempDir()
+		l := open(t, dir)
+		end(t, l, begin(t, l, history.Entry{}), history.Done)
+		calls := 0
+		restore := statedir.Inject(func(op, path string) error {
+			if calls++; calls == n {
+				return errors.New("input/output error")
+			}
+			return nil
+		})
+		id, err := l.Record(t.Context(), made)
+		restore()
+		es, ps := entries(t, open(t, dir))
+		if err == nil && (id != 2 || len(es) != 2 || es[1].State != history.Done) || err != nil && (id != 0 || len(es) != 1) || len(ps) > 0 {
+			t.Errorf("operation %d: %d, %v; %+v, %v", n, id, err, es, ps)
+		}
+		if calls < n {
+			if err != nil || n < 4 {
+				t.Errorf("%d operations, %v", calls, err)
+			}
+			return
+		}
+	}
+}
+
+// Ensure that a lock that is not given back is an error that says by whom, and keeps nobody from reading.
 func TestLog_Locked(t *testing.T) {
 	dir := t.TempDir()
 	l := open(t, dir)
@@ -478,8 +551,12 @@ func TestLog_Locked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unlock()
-	if _, _, err := l.Entries(); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(fmt.Sprint(err), fmt.Sprintf("process %d", os.Getpid())) {
+	if _, err := l.Begin(history.Entry{Device: device, Change: change("/1>2")}); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(fmt.Sprint(err), fmt.Sprintf("process %d", os.Getpid())) {
 		t.Errorf("locked: %v, want a deadline and the number of this process", err)
+	}
+	l.SetPatience(time.Minute)
+	if es, ps := entries(t, l); len(es)+len(ps) > 0 {
+		t.Errorf("%v, %v", es, ps)
 	}
 }
 
@@ -502,8 +579,8 @@ func TestLog_SyncFails(t *testing.T) {
 		t.Errorf("file=%q, want %q", got, whole)
 	}
 	write(t, dir, whole+"torn")
-	if _, _, err := l.Entries(); !errors.Is(err, broken) {
-		t.Errorf("Entries: %v, want %v", err, broken)
+	if es, ps := entries(t, l); len(es) != 1 || len(ps) != 1 {
+		t.Errorf("entries=%v, problems=%v", es, ps)
 	}
 	l.SetFsync((*os.File).Sync)
 	if got, want := begin(t, l, history.Entry{}), 2; got != want {

@@ -76,6 +76,9 @@ func TestLog_Model(t *testing.T) {
 		}
 		defer os.RemoveAll(dir)
 		path := filepath.Join(dir, "history.ndjson")
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
 		var logs [2]*history.Log
 		reopen := func() {
 			for i := range logs {

@@ -1,14 +1,13 @@
 package history
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"math"
 	"time"
 
+	"github.com/ocslab/ocslab/internal/statedir"
 	"github.com/ocslab/ocslab/ocs"
 )
 
@@ -65,6 +64,12 @@ type ended struct {
 	Error string `json:"error"`
 }
 
+// outcomeRecord is a line that ends a change.
+type outcomeRecord struct {
+	header
+	ended
+}
+
 // record is a line of either kind, as read.
 type record struct {
 	header
@@ -98,24 +103,10 @@ func (r record) end(e *Entry) {
 	}
 }
 
-// The seal stands in place of the closing brace of the line it is for.
-const (
-	sealFormat = `,"crc":"%08x"}`
-	sealLen    = len(`,"crc":"00000000"}`)
-)
-
-// encode returns the line for v, which marshals to a JSON object that is not
-// empty, with its seal and newline.
+// encode returns the line for v, with its seal and newline.
 func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // "1>33" is to be legible
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	object := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-	sum := crc32.ChecksumIEEE(object)
-	return fmt.Appendf(object[:len(object)-1], sealFormat+"\n", sum), nil
+	line, err := statedir.Seal(v)
+	return append(line, '\n'), err
 }
 
 // decode reads a line without its newline. The error matches [ErrNewer] for a
@@ -124,7 +115,7 @@ func encode(v any) ([]byte, error) {
 func decode(line []byte) (record, error) {
 	var r record
 	err := errDamaged
-	if sealed(line) {
+	if statedir.Sealed(line) {
 		if err = json.Unmarshal(line, &r); err == nil && r.V >= 1 && r.V <= version {
 			return r, nil
 		}
@@ -138,14 +129,4 @@ func decode(line []byte) (record, error) {
 		err = fmt.Errorf("unknown format %d", r.V)
 	}
 	return record{}, err
-}
-
-// sealed reports whether line ends in the right seal for what is before it.
-func sealed(line []byte) bool {
-	at := len(line) - sealLen
-	if at < 0 {
-		return false
-	}
-	sum := crc32.Update(crc32.ChecksumIEEE(line[:at]), crc32.IEEETable, []byte("}"))
-	return string(line[at:]) == fmt.Sprintf(sealFormat, sum)
 }

@@ -16,10 +16,12 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -73,7 +75,10 @@ func Take(ctx context.Context, dir string, l Lease) (*Held, error) {
 		return nil, err
 	}
 	defer unlock()
-	all, last, err := read(dir)
+	all, dead, last, err := read(dir)
+	if err == nil {
+		err = removeDead(dead)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +105,9 @@ func Take(ctx context.Context, dir string, l Lease) (*Held, error) {
 		err = statedir.WriteFile(filepath.Join(dir, "last"), []byte(strconv.FormatUint(l.Token, 10)+"\n"))
 	}
 	if err != nil {
+		_ = statedir.Remove(h.path("json"))
 		h.unlock()
+		_ = statedir.Remove(h.path("held"))
 		return nil, err
 	}
 	return h, nil
@@ -113,71 +120,97 @@ func (h *Held) path(end string) string {
 // Release ends the lease. Releasing again does nothing.
 func (h *Held) Release() error {
 	h.once.Do(func() {
-		h.err = os.Remove(h.path("json"))
+		h.err = statedir.Remove(h.path("json"))
 		h.unlock()
-		_ = os.Remove(h.path("held")) // nobody looks for it any more
+		_ = statedir.Remove(h.path("held")) // nobody looks for it any more
 	})
 	return h.err
 }
 
-// InForce returns the leases on a device that are in force, oldest first; "" is on all devices.
+// InForce returns the leases on a device that are in force, oldest first; "" is on all devices. It waits for nobody and
+// writes nothing, so it works on read-only media; a directory that does not exist holds no lease.
 func InForce(dir, device string) ([]Lease, error) {
-	dir = filepath.Join(dir, "leases")
-	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	unlock, err := statedir.Lock(ctx, filepath.Join(dir, "lock"))
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	all, _, err := read(dir)
+	all, _, _, err := read(filepath.Join(dir, "leases"))
 	if device == "" {
 		return all, err
 	}
 	return slices.DeleteFunc(all, func(l Lease) bool { return !same(l.Device, device) }), err
 }
 
-// read returns the leases in force, removes those whose holder has died, and returns the last token that was
-// given. The caller has the lock.
-func read(dir string) (all []Lease, last uint64, err error) {
-	if text, err := os.ReadFile(filepath.Join(dir, "last")); err == nil {
-		if last, err = strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64); err != nil {
-			return nil, 0, fmt.Errorf("%s: want a number: %w", filepath.Join(dir, "last"), err)
-		}
-	}
-	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
-	if err != nil {
-		return nil, 0, err
-	}
-	for _, path := range files {
-		held := strings.TrimSuffix(path, "json") + "held"
-		unlock, free, err := statedir.TryLock(held)
+// read returns the leases in force, the files of those whose holder has died, and the last token that was given.
+func read(dir string) (all []Lease, dead []string, last uint64, err error) {
+	text, err := statedir.ReadFile(filepath.Join(dir, "last"))
+	if err == nil {
+		last, err = strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
 		if err != nil {
-			return nil, 0, err
+			err = fmt.Errorf("%s: want a number: %w", filepath.Join(dir, "last"), err)
 		}
-		if free {
-			unlock()
-			if err := errors.Join(os.Remove(path), os.Remove(held)); err != nil {
-				return nil, 0, err
-			}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, 0, err
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, 0, err
+	}
+	for _, f := range files {
+		if !strings.HasSuffix(f.Name(), ".json") {
 			continue
 		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return nil, 0, err
+		path := filepath.Join(dir, f.Name())
+		l, alive, err := readLease(path)
+		switch {
+		case err != nil:
+			return nil, nil, 0, err
+		case alive:
+			all = append(all, l)
+			last = max(last, l.Token)
+		default:
+			dead = append(dead, path)
 		}
-		var l Lease
-		if err := json.Unmarshal(data, &l); err != nil {
-			return nil, 0, fmt.Errorf("lease %s: %w; if no ocslab runs, remove it", path, err)
-		}
-		all = append(all, l)
-		last = max(last, l.Token)
 	}
-	slices.SortFunc(all, func(a, b Lease) int { return int(a.Token) - int(b.Token) })
-	return all, last, nil
+	slices.SortFunc(all, func(a, b Lease) int { return cmp.Compare(a.Token, b.Token) })
+	return all, dead, last, nil
+}
+
+// readLease reads a lease; alive says that its holder has it still.
+func readLease(path string) (l Lease, alive bool, err error) {
+	unlock, free, err := statedir.TryRLock(heldFile(path))
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // just released
+		return l, false, nil
+	case err != nil:
+		return l, false, err
+	case free:
+		unlock()
+		return l, false, nil
+	}
+	data, err := statedir.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) { // just released
+		return l, false, nil
+	}
+	if err != nil {
+		return l, false, err
+	}
+	if err := json.Unmarshal(data, &l); err != nil {
+		return l, false, fmt.Errorf("lease %s: %w; if no ocslab runs, remove it", path, err)
+	}
+	return l, true, nil
+}
+
+// heldFile is the file beside that of a lease that its holder has locked.
+func heldFile(path string) string { return strings.TrimSuffix(path, "json") + "held" }
+
+// removeDead removes the files of leases whose holder has died.
+func removeDead(files []string) error {
+	for _, path := range files {
+		for _, f := range []string{path, heldFile(path)} {
+			if err := statedir.Remove(f); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // same reports whether two devices are the same switch: it may be spoken to in several languages, on
@@ -195,12 +228,3 @@ func same(a, b string) bool {
 func loopback(host string) bool {
 	return host == "localhost" || host == "::1" || strings.HasPrefix(host, "127.")
 }
-
-type ignore struct{}
-
-// Ignore returns a context under which nothing is refused for a lease. It is for taking light away
-// in an emergency.
-func Ignore(ctx context.Context) context.Context { return context.WithValue(ctx, ignore{}, true) }
-
-// Ignored reports whether ctx is from Ignore.
-func Ignored(ctx context.Context) bool { return ctx.Value(ignore{}) != nil }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ocslab/ocslab/internal/statedir"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/lab/lease"
 	"github.com/ocslab/ocslab/ocs"
@@ -55,13 +56,12 @@ func other(t *testing.T, dir string) (stop func()) {
 	return func() { in.Close(); _ = c.Wait() }
 }
 
-// Ensure what another process has leased is refused until that process has gone, however it went, and
-// that a panic is not.
+// Ensure what another process has leased is refused until that process has ended, however it ended.
 func TestLeases(t *testing.T) {
 	dir := t.TempDir()
 	stop := other(t, dir)
 	inner := ocstest.New(32, ocs.MustMap(ocs.CrossConnect{Ingress: 3, Egress: 35}))
-	sw := lab.Leases(inner, "rail0", dir, device)
+	sw := lab.New(nil, lab.Options{Authority: lab.Files(dir)}).Adopt("rail0", device, inner)
 	for _, x := range []struct {
 		change  string
 		refused bool
@@ -77,9 +77,6 @@ func TestLeases(t *testing.T) {
 		if x.refused && !strings.Contains(err.Error(), "job other has ports 3,35 of rail0") {
 			t.Errorf("%s: %v: want who has it", x.change, err)
 		}
-	}
-	if _, err := sw.Apply(lease.Ignore(t.Context()), ocs.Change{Remove: ocs.MustMap(ocs.CrossConnect{Ingress: 3, Egress: 35})}); err != nil {
-		t.Errorf("with leases ignored: %v", err)
 	}
 	if _, err := lease.Take(t.Context(), dir, lease.Lease{Device: "scpi://192.0.2.10:5025", Switch: "rail0", Ports: []ocs.Port{35}}); !errors.Is(err, lease.ErrLeased) {
 		t.Errorf("the same switch in another language: %v", err)
@@ -110,7 +107,7 @@ func TestTake(t *testing.T) {
 		t.Fatalf("%v, %v", b, err)
 	}
 	inner := ocstest.New(32, ocs.Map{})
-	if _, err := lab.Leases(inner, "rail0", dir, device).Apply(t.Context(), ocs.Change{Add: ocs.MustMap(ocs.CrossConnect{Ingress: 1, Egress: 33})}); err != nil {
+	if _, err := lab.New(nil, lab.Options{StateDir: dir}).Adopt("rail0", device, inner).Apply(t.Context(), ocs.Change{Add: ocs.MustMap(ocs.CrossConnect{Ingress: 1, Egress: 33})}); err != nil {
 		t.Errorf("with a lease of this program: %v", err)
 	}
 	if err := errors.Join(a.Release(), b.Release(), b.Release()); err != nil {
@@ -126,5 +123,53 @@ func TestTake(t *testing.T) {
 	}
 	if err := c.Release(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Ensure that the leases in force can be read where nothing can be written, and that reading removes none.
+func TestInForce_ReadOnly(t *testing.T) {
+	dir := t.TempDir()
+	if all, err := lease.InForce(filepath.Join(dir, "absent"), ""); err != nil || len(all) > 0 {
+		t.Errorf("without a directory: %v, %v", all, err)
+	}
+	stop := other(t, dir)
+	readOnly := func(op, path string) error {
+		if op == "read" || op == "lock" || op == "open" && strings.HasSuffix(path, ".held") {
+			return nil
+		}
+		return errors.New("read-only file system")
+	}
+	defer statedir.Inject(readOnly)()
+	if all, err := lease.InForce(dir, device); err != nil || len(all) != 1 {
+		t.Errorf("held: %v, %v", all, err)
+	}
+	stop()
+	if all, err := lease.InForce(dir, device); err != nil || len(all) != 0 {
+		t.Errorf("after the death of the holder: %v, %v", all, err)
+	}
+}
+
+// Ensure that a lease is given in whole or not at all, whichever operation fails.
+func TestTake_Fails(t *testing.T) {
+	for n := 1; ; n++ {
+		dir, calls := t.TempDir(), 0
+		restore := statedir.Inject(func(op, path string) error {
+			if calls++; calls == n {
+				return errors.New("input/output error")
+			}
+			return nil
+		})
+		held, err := lease.Take(t.Context(), dir, lease.Lease{Device: device, Switch: "rail0", Ports: []ocs.Port{3}, Holder: "me"})
+		restore()
+		all, read := lease.InForce(dir, device)
+		if want := err == nil; len(all) == 1 != want || read != nil || (held != nil) != want {
+			t.Errorf("operation %d: %v; in force %v, %v", n, err, all, read)
+		}
+		if held != nil {
+			_ = held.Release()
+		}
+		if calls < n {
+			return
+		}
 	}
 }
