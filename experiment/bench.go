@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/linkmon/watch"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/timeline"
@@ -79,8 +80,7 @@ type Rig struct {
 	Meter ocs.PowerMeter
 	Rule  timeline.SettleRule
 
-	// Reconcile brings want about; nil is [ocs.Reconcile] on Switch. A caller that
-	// keeps a record of changes puts it in here.
+	// Reconcile applies want; nil is the gate of the lab that Switch is of, without looking at the light.
 	Reconcile func(ctx context.Context, want ocs.Map, policy ocs.Policy) (ocs.Report, error)
 }
 
@@ -440,7 +440,9 @@ func (r *Rig) reconcile(ctx context.Context, want ocs.Map, policy ocs.Policy) (o
 	if r.Reconcile != nil {
 		return r.Reconcile(ctx, want, policy)
 	}
-	return ocs.Reconcile(ctx, r.Switch, want, policy)
+	sw := lab.Of(r.Name, r.Switch)
+	report, err := sw.Gate().Apply(ctx, lab.Intent{On: sw, Want: want, Policy: policy, Verify: lab.VerifyTable})
+	return report.Report, err
 }
 
 // begun is when a device may have begun with a change: one that takes several

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/timeline"
 )
@@ -197,6 +198,10 @@ func Quicken(ctx context.Context, meter ocs.PowerMeter, ports ...ocs.Port) (time
 	if len(old) == 0 {
 		return 0, nil, ErrNoMonitor
 	}
+	quick := slices.Clone(old)
+	for i := range quick {
+		quick[i].Averaging = 1 // nanosecond: rounded up to the first step
+	}
 	restore := func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreTime)
 		defer cancel()
@@ -206,8 +211,13 @@ func Quicken(ctx context.Context, meter ocs.PowerMeter, ports ...ocs.Port) (time
 		}
 		return once(errs...)
 	}
-	for _, m := range old {
-		m.Averaging = 1 // nanosecond: rounded up to the first step
+	if of, ok := meter.(lab.MonitorSetter); ok { // it is restored even if this program is killed
+		if restore, err = of.SetMonitorsMeanwhile(ctx, quick); err != nil {
+			return 0, nil, err
+		}
+		quick = nil
+	}
+	for _, m := range quick {
 		if err := meter.SetMonitor(ctx, m); err != nil {
 			return 0, nil, once(err, restore(ctx))
 		}

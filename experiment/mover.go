@@ -1,31 +1,22 @@
 package experiment
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
 
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/lab/history"
+	"github.com/ocslab/ocslab/lab/panics"
 	"github.com/ocslab/ocslab/ocs"
 )
 
-// A Mover makes the changes of an experiment: each is recorded in the history, circuits
+// A Mover makes the changes of an experiment through the gate of the lab: circuits
 // that belong to none of the configurations are left alone, and in the end all can be put
 // back. It is used by one goroutine at a time.
 type Mover struct {
-	// History is where changes are recorded before they are sent.
-	History *history.Log
-	// Command stands in the record of each change.
-	Command string
-	// Name is what the record calls a switch that was opened by its URL: the URL as it was
-	// given, by which undo opens it again. "" is the switch's own.
-	Name string
 	// Policy is what may happen to circuits that are in no configuration and in the way:
 	// Safe refuses, Update moves them.
 	Policy ocs.Policy
@@ -34,17 +25,14 @@ type Mover struct {
 	// Exact says that what is brought about takes the place of all our circuits on a switch; otherwise
 	// those of them that are in nobody's way stay.
 	Exact bool
-	// Refuse, if it is not nil, is asked before a change is sent; its error refuses that. It may
-	// be called by several goroutines, for several switches.
-	Refuse func(sw *lab.Opened, c ocs.Change) error
 }
 
 // Circuits is a set of cross-connects, in which a port may occur more than once.
 type Circuits map[ocs.CrossConnect]bool
 
 // NewMover returns a mover between configurations.
-func NewMover(log *history.Log, command string, policy ocs.Policy, configurations []map[string]ocs.Map) *Mover {
-	m := &Mover{History: log, Command: command, Policy: policy, Ours: map[string]Circuits{}}
+func NewMover(policy ocs.Policy, configurations []map[string]ocs.Map) *Mover {
+	m := &Mover{Policy: policy, Ours: map[string]Circuits{}}
 	for _, c := range configurations {
 		for name, circuits := range c {
 			m.Own(name, circuits)
@@ -80,7 +68,7 @@ func (m *Mover) TakeOver(ctx context.Context, t *Testbed) (found map[string]ocs.
 			}
 		}
 		r.Reconcile = func(ctx context.Context, want ocs.Map, _ ocs.Policy) (ocs.Report, error) {
-			return m.change(ctx, sw, func(have ocs.Map) (ocs.Change, error) { return m.plan(r.Name, have, want) })
+			return m.change(ctx, sw, false, func(have ocs.Map) (ocs.Change, error) { return m.plan(r.Name, have, want) })
 		}
 	}
 	return found, nil
@@ -124,29 +112,10 @@ func (m *Mover) replaced(onSwitch string, have, want, inTheWay ocs.Map) (ocs.Map
 	return ocs.NewMap(remove...)
 }
 
-// change brings a change about and records it. Nothing is sent that is not recorded, or that
-// is refused.
-func (m *Mover) change(ctx context.Context, sw *lab.Opened, plan func(ocs.Map) (ocs.Change, error)) (ocs.Report, error) {
-	r := m.History.Wrap(sw, history.Entry{Switch: cmp.Or(m.Name, sw.Name), Device: sw.Device, Command: m.Command})
-	report, err := ocs.Execute(ctx, r, func(have ocs.Map) (ocs.Change, error) {
-		c, err := plan(have)
-		if err == nil {
-			err = m.refused(sw, c)
-		}
-		return c, err
-	})
-	if errors.Is(err, ocs.ErrVerify) { // other errors say of which switch they are
-		err = fmt.Errorf("%s: %w", cmp.Or(m.Name, sw.Name), err)
-	}
-	return report, errors.Join(err, r.Confirm(report, err))
-}
-
-// refused returns why a change is not to be made.
-func (m *Mover) refused(sw *lab.Opened, c ocs.Change) error {
-	if m.Refuse == nil || c.Empty() {
-		return nil
-	}
-	return m.Refuse(sw, c)
+// change makes one change. The light is not looked at: who measures does that.
+func (m *Mover) change(ctx context.Context, sw *lab.Opened, restore bool, plan func(ocs.Map) (ocs.Change, error)) (ocs.Report, error) {
+	r, err := sw.Gate().Apply(ctx, lab.Intent{On: sw, Plan: plan, Verify: lab.VerifyTable, Restore: restore})
+	return r.Report, err
 }
 
 // Hold brings about that some ports of a switch hold exactly the circuits of want, which are
@@ -154,10 +123,9 @@ func (m *Mover) refused(sw *lab.Opened, c ocs.Change) error {
 // reports whether anything had to be changed.
 //
 // A circuit at these ports that is not m's own is of somebody who has connected it meanwhile:
-// the error matches [ocs.ErrConflict], and nothing is sent. Others are those of Refuse, of the
-// history, and of the switch.
+// the error matches [ocs.ErrConflict], and nothing is sent. Others are those of [lab.Gate.Apply].
 func (m *Mover) Hold(ctx context.Context, sw *lab.Opened, ports map[ocs.Port]bool, want ocs.Map) (changed bool, err error) {
-	_, err = m.change(ctx, sw, func(have ocs.Map) (ocs.Change, error) {
+	_, err = m.change(ctx, sw, false, func(have ocs.Map) (ocs.Change, error) {
 		var remove []ocs.CrossConnect
 		for c := range have.Minus(want).All() {
 			if !ports[c.Ingress] && !ports[c.Egress] {
@@ -180,7 +148,7 @@ func (m *Mover) Hold(ctx context.Context, sw *lab.Opened, ports map[ocs.Port]boo
 // removed, and what is wanted is added, on ports that are free or hold such circuits. What
 // others have connected meanwhile stays. All switches are tried, at the same time; the
 // errors are of those that could not be brought there. Where the history cannot be written,
-// on a full disk for example, the change is made without it. Where Refuse refuses what would be
+// on a full disk for example, the change is made without it. Where the gate refuses what would be
 // added, our circuits are removed all the same, and the error says so.
 func (m *Mover) Leave(ctx context.Context, l *lab.Lab, want map[string]ocs.Map) error {
 	names := slices.Sorted(maps.Keys(want))
@@ -214,22 +182,15 @@ func (m *Mover) LeaveSwitch(ctx context.Context, sw *lab.Opened, want ocs.Map) e
 	if back.Empty() {
 		return nil
 	}
-	refused := m.refused(sw, back)
-	if refused != nil {
-		refused = fmt.Errorf("%v was not brought back: %w", back.Add, refused)
-		want = want.Minus(back.Add)
-	}
 	plan := func(have ocs.Map) (ocs.Change, error) { return m.leave(sw.Name, have, want), nil }
-	_, err = m.change(ctx, sw, plan)
-	if !errors.Is(err, history.ErrUnrecorded) || ctx.Err() != nil {
-		return errors.Join(refused, err)
+	_, err = m.change(ctx, sw, true, plan)
+	if back.Add.Len() == 0 || back.Remove.Len() == 0 || !errors.Is(err, panics.ErrInForce) && !errors.Is(err, ocs.ErrInterlock) {
+		return err
 	}
-	// Light comes before the record.
-	if _, again := ocs.Execute(ctx, sw, plan); again != nil {
-		return errors.Join(refused, err)
-	}
-	slog.Warn("the circuits of a switch were put back, and the history does not say so", "switch", sw.Name, "error", err)
-	return refused
+	refused := fmt.Errorf("%v was not restored: %w", back.Add, err)
+	want = want.Minus(back.Add)
+	_, err = m.change(ctx, sw, true, plan)
+	return errors.Join(refused, err)
 }
 
 // leave is the change of [Mover.Leave] on one switch. A circuit that is wanted and is not

@@ -13,7 +13,7 @@ func (l *Lab) Device(name string) (string, error) {
 		return "", l.File.unknownSwitch(name)
 	}
 	if l.opt.Emulated {
-		return "emulated:" + l.File.key() + "/" + name, nil
+		return l.emulatedDevice(name), nil
 	}
 	if s.URL == "" {
 		return "", fmt.Errorf("switch %s has no url in the lab file: add one, or use --emulated", name)

@@ -39,7 +39,8 @@ type File struct {
 // Switch is a switch of the lab: real at URL, or emulated, or either.
 type Switch struct {
 	Name     string     `yaml:"name,required"`
-	URL      string     `yaml:"url"` // without a password
+	URL      string     `yaml:"url"`  // without a password
+	Also     []string   `yaml:"also"` // other URLs of the same device, as in another protocol
 	Password secret.Ref `yaml:"password"`
 	Emulate  *Emulate   `yaml:"emulate"` // how to emulate it, if it can be
 	Pos      Pos        `yaml:"-,pos"`
@@ -227,6 +228,14 @@ func (c *checker) oneSwitch(path string, s *Switch) {
 		}
 	case s.Emulate == nil:
 		c.value(path, "the switch has neither url nor emulate: it needs one of them")
+	}
+	for i, u := range s.Also {
+		at := strictyaml.Index(path+".also", i)
+		if err := checkURL(u); err != nil {
+			c.value(at, "%w", err)
+		} else if s.URL == "" {
+			c.value(at, "also lists other URLs of a device: url is missing")
+		}
 	}
 	e := s.Emulate
 	if e == nil {

@@ -58,11 +58,10 @@ func (e *BusyError) Unwrap() error { return e.Err }
 // that two programs do not emulate one switch. When another program has it, the error
 // matches [*BusyError].
 func (l *Lab) takeMemory(ctx context.Context, name string) (m *fileMemory, unlock func(), err error) {
-	dir := filepath.Join(l.opt.StateDir, "emulated", l.File.key())
-	if err := statedir.Make(dir); err != nil {
+	m = l.memory(name)
+	if err := statedir.Make(filepath.Dir(m.path)); err != nil {
 		return nil, nil, err
 	}
-	m = &fileMemory{path: filepath.Join(dir, name+".json")}
 	ctx, cancel := context.WithTimeout(ctx, memoryWait)
 	defer cancel()
 	for {
@@ -81,6 +80,11 @@ func (l *Lab) takeMemory(ctx context.Context, name string) (m *fileMemory, unloc
 			return nil, nil, &BusyError{name, statedir.Holder(m.lock()), o.Since, o.URL, err}
 		}
 	}
+}
+
+// memory is where the memory of an emulated switch is kept.
+func (l *Lab) memory(name string) *fileMemory {
+	return &fileMemory{path: filepath.Join(l.opt.StateDir, "emulated", l.File.key(), name+".json")}
 }
 
 // lock is the path of the lock on the memory.

@@ -37,6 +37,10 @@ type Options struct {
 	// Password is used where the lab file gives none.
 	Password secret.Secret
 	Timeout  time.Duration // for one reply; 0 is the driver's default
+	// Authority is what the gate of the lab asks; nil is that of StateDir.
+	Authority Authority
+	Command   string // the command line, for the history
+	Verify    Verify // of changes that do not say how; "" is VerifyLight
 	// Trace, when set, is called with what is sent to and received from a
 	// switch, secrets masked. It must not keep p. The name is that of the switch for
 	// the session of [Lab.Switch]; those of [Lab.Session] have a number behind it, in the
@@ -51,9 +55,10 @@ type Lab struct {
 	opt  Options
 
 	cabling *Cabling // of emulated boards
+	gate    *Gate
 
-	mu       sync.Mutex // guards what follows
-	switches map[string]*place
+	mu       sync.Mutex        // guards what follows
+	switches map[string]*place // by name, and those of URLs by URL
 }
 
 // place is where a switch of a lab is, once it is open.
@@ -66,7 +71,7 @@ type place struct {
 
 // Opened is a switch of a lab that is open.
 type Opened struct {
-	ocs.Switch // with the interlock of the lab around it
+	ocs.Switch // with the guard of the gate around it
 
 	Name string
 	// Device is what stays the same however the switch is spoken of:
@@ -75,7 +80,11 @@ type Opened struct {
 	// Emulated is the emulation behind it; nil for a real switch, and for one that
 	// another process emulates.
 	Emulated *Emulated
-	joined   *BusyError // who emulates it, if that is another process
+	gate     *Gate
+	at       *site
+	url      string                                    // by which it was opened, of one that is no switch of the lab: the history has that
+	again    func(context.Context) (ocs.Switch, error) // opens one more session
+	joined   *BusyError                                // who emulates it, if that is another process
 	memory   *fileMemory
 	unlock   func() // the memory of the emulation; nil if it has none
 }
@@ -101,9 +110,14 @@ func (o *Opened) Close() error {
 	return err
 }
 
-// New returns a lab with nothing opened yet.
+// New returns a lab with nothing opened yet. Without a file it has no switches but those of URLs; see [Lab.Open].
 func New(f *File, opt Options) *Lab {
-	return &Lab{File: f, opt: opt, cabling: f.Cabling(), switches: map[string]*place{}}
+	l := &Lab{File: f, opt: opt, switches: map[string]*place{}}
+	if f != nil {
+		l.cabling = f.Cabling()
+	}
+	l.gate = newGate(l, opt)
+	return l
 }
 
 // Emulated reports whether the switches of the lab are emulated.
@@ -113,21 +127,102 @@ func (l *Lab) Emulated() bool { return l.opt.Emulated }
 // lab keeps it: do not close it. One that does not answer holds up nobody who
 // wants another.
 func (l *Lab) Switch(ctx context.Context, name string) (*Opened, error) {
+	if l.File == nil {
+		return nil, fmt.Errorf("the switch %.60q %w: there is no lab file", name, ErrUnknown)
+	}
 	s, ok := l.File.Switch(name)
 	if !ok {
 		return nil, l.File.unknownSwitch(name)
 	}
-	at := l.place(name)
+	return l.once(name, func() (*Opened, error) { return l.open(ctx, s) })
+}
+
+// once opens what is to be kept under a key, if it is not open.
+func (l *Lab) once(key string, open func() (*Opened, error)) (*Opened, error) {
+	at := l.place(key)
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	if at.opened == nil {
-		o, err := l.open(ctx, s)
+		o, err := open()
 		if err != nil {
 			return nil, err
 		}
 		at.opened = o
 	}
 	return at.opened, nil
+}
+
+// Open returns a switch by its name in the lab or by its URL, opening it if it is not open. A URL that leads to a
+// switch of the lab, or is among what the lab file lists for it as also, is that switch: it has its name, its
+// protection, leases, panics, history and turn, whichever protocol it is spoken to in. The lab keeps it.
+func (l *Lab) Open(ctx context.Context, nameOrURL string) (*Opened, error) {
+	if !drivers.IsURL(nameOrURL) {
+		return l.Switch(ctx, nameOrURL)
+	}
+	t, err := drivers.Parse(nameOrURL)
+	if err != nil {
+		return nil, err
+	}
+	return l.once(nameOrURL, func() (*Opened, error) {
+		o := &Opened{Name: t.String(), Device: t.String(), gate: l.gate}
+		opt, s := l.driverOptions(t.Host+t.Path), l.SwitchAt(ctx, nameOrURL)
+		if s != nil {
+			if o.Name = s.Name; l.opt.Emulated {
+				o.Device = l.emulatedDevice(s.Name)
+			} else if lab, err := drivers.Parse(s.URL); err == nil {
+				o.Device = lab.String()
+			}
+			if opt.Password, err = l.passwordOf(s); err != nil {
+				return nil, err
+			}
+		}
+		if s == nil {
+			o.url = nameOrURL
+		}
+		opt.Name = o.Name
+		if opt.Password.IsZero() && t.Loopback() {
+			opt.Password = secret.New(EmulatedPassword)
+		}
+		o.again = func(ctx context.Context) (ocs.Switch, error) { return drivers.Open(ctx, nameOrURL, opt) }
+		sw, err := drivers.Open(ctx, nameOrURL, opt)
+		if err != nil {
+			return nil, err
+		}
+		l.enclose(ctx, o, sw)
+		return o, nil
+	})
+}
+
+// SwitchAt returns the switch of the lab that a URL leads to, nil if it leads to none.
+func (l *Lab) SwitchAt(ctx context.Context, url string) *Switch {
+	if l.File == nil {
+		return nil
+	}
+	for i := range l.File.Switches {
+		s := &l.File.Switches[i]
+		urls := append([]string{s.URL}, s.Also...)
+		if l.opt.Emulated {
+			urls = []string{l.memory(s.Name).offered().URL}
+		}
+		for _, of := range urls {
+			if of != "" && drivers.SameAddress(ctx, of, url) {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
+// enclose puts around a session what a switch of the lab has around it.
+func (l *Lab) enclose(ctx context.Context, o *Opened, sw ocs.Switch) {
+	o.at = &site{name: o.Name, device: o.Device, identity: drivers.AddressOf(ctx, o.Device)}
+	if id, err := sw.Identify(ctx); err == nil && id.Serial != "" && !l.opt.Emulated {
+		o.at.identity = id.Vendor + " " + id.Serial
+	}
+	if l.File != nil {
+		o.at.protected, o.at.own = l.File.ProtectedPorts(o.Name), l.File.OwnPorts(o.Name)
+	}
+	o.Switch = l.gate.guarded(o.at, drift.Watch(sw, 0))
 }
 
 // place returns where the switch of that name is.
@@ -160,44 +255,74 @@ func (l *Lab) open(ctx context.Context, s *Switch) (_ *Opened, err error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Device = device
-	o.Switch = drift.Watch(sw, 0)
-	if l.opt.StateDir != "" {
-		o.Switch = Leases(o.Switch, name, l.opt.StateDir, device)
-	}
-	o.Switch = Interlock(o.Switch, name, l.File.ProtectedPorts(name))
+	o.Device, o.gate = device, l.gate
+	o.again = func(ctx context.Context) (ocs.Switch, error) { return l.Session(ctx, name) }
+	l.enclose(ctx, o, sw)
 	return o, nil
 }
 
-// Session opens one more session with a switch, for reading while the first is
-// busy: a switch that acknowledges late answers nothing else until then. The
-// interlock is not around it. The caller closes it.
+// Session opens one more session with a switch, by name or URL: for reading while the first is busy, since a switch that
+// acknowledges late answers nothing else until then, or for several changes at once by who has the lease. The guard of
+// the gate is around it; what passes is not recorded. The caller closes it.
 func (l *Lab) Session(ctx context.Context, name string) (ocs.Switch, error) {
-	o, err := l.Switch(ctx, name)
+	o, err := l.Open(ctx, name)
 	if err != nil {
 		return nil, err
 	}
+	if drivers.IsURL(name) {
+		sw, err := o.again(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return l.gate.guarded(o.at, sw), nil
+	}
 	s, _ := l.File.Switch(name)
 	sw, _, err := l.session(ctx, s, o, fmt.Sprintf("%s#%d", name, 1+l.place(name).more.Add(1)))
-	return sw, err
+	if err != nil {
+		return nil, err
+	}
+	return l.gate.guarded(o.at, sw), nil
 }
 
-// session opens a session with the switch or, if it has one, its emulation, and
-// returns what [Opened.Device] is to be. It is traced under a name.
-func (l *Lab) session(ctx context.Context, s *Switch, o *Opened, traced string) (_ ocs.Switch, device string, _ error) {
-	url, opt := s.URL, drivers.Options{
-		Name: s.Name, Password: l.opt.Password, Timeout: l.opt.Timeout, Dir: filepath.Dir(l.File.Path),
+// driverOptions returns how to open a session that is traced under a name.
+func (l *Lab) driverOptions(traced string) drivers.Options {
+	opt := drivers.Options{Password: l.opt.Password, Timeout: l.opt.Timeout}
+	if l.File != nil {
+		opt.Dir = filepath.Dir(l.File.Path)
 	}
 	if trace := l.opt.Trace; trace != nil {
 		opt.Trace = func(sent bool, p []byte) { trace(traced, sent, p) }
 	}
+	return opt
+}
+
+// passwordOf returns the password of a switch of the lab.
+func (l *Lab) passwordOf(s *Switch) (secret.Secret, error) {
+	if s.Password == "" {
+		return l.opt.Password, nil
+	}
+	p, err := s.Password.Resolve(filepath.Dir(l.File.Path))
+	if err != nil {
+		return p, fmt.Errorf("password of switch %s: %w", s.Name, err)
+	}
+	return p, nil
+}
+
+// emulatedDevice is what [Opened.Device] of an emulated switch is.
+func (l *Lab) emulatedDevice(name string) string { return "emulated:" + l.File.key() + "/" + name }
+
+// session opens a session with the switch or, if it has one, its emulation, and
+// returns what [Opened.Device] is to be. It is traced under a name.
+func (l *Lab) session(ctx context.Context, s *Switch, o *Opened, traced string) (_ ocs.Switch, device string, _ error) {
+	url, opt := s.URL, l.driverOptions(traced)
+	opt.Name = s.Name
 	if l.opt.Emulated {
 		if o.joined != nil {
 			url = o.joined.URL
 		} else {
 			url = o.Emulated.URL()
 		}
-		device, opt.Password = "emulated:"+l.File.key()+"/"+s.Name, secret.New(EmulatedPassword)
+		device, opt.Password = l.emulatedDevice(s.Name), secret.New(EmulatedPassword)
 		sw, err := drivers.Open(ctx, url, opt)
 		return sw, device, err
 	}
@@ -208,11 +333,10 @@ func (l *Lab) session(ctx context.Context, s *Switch, o *Opened, traced string) 
 	if err != nil {
 		return nil, "", err
 	}
-	if s.Password != "" {
-		if opt.Password, err = s.Password.Resolve(filepath.Dir(l.File.Path)); err != nil {
-			return nil, "", fmt.Errorf("password of switch %s: %w", s.Name, err)
-		}
-	} else if opt.Password.IsZero() && t.Loopback() {
+	if opt.Password, err = l.passwordOf(s); err != nil {
+		return nil, "", err
+	}
+	if opt.Password.IsZero() && t.Loopback() {
 		opt.Password = secret.New(EmulatedPassword)
 	}
 	sw, err := drivers.Open(ctx, url, opt)

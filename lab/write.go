@@ -24,6 +24,12 @@ func (f *File) YAML() []byte {
 		if s.URL != "" {
 			line("    url: %q", s.URL)
 		}
+		for i, u := range s.Also {
+			if i == 0 {
+				line("    also:")
+			}
+			line("      - %q", u)
+		}
 		if s.Password != "" {
 			line("    password: %q", string(s.Password))
 		}

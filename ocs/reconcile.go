@@ -241,6 +241,14 @@ func execute(ctx context.Context, sw Switch, want Map, policy Policy, plan func(
 	return r, wrong
 }
 
+// Again returns r with what a device was read to hold later, or on another session, and an error that matches
+// [ErrVerify] for circuits that are not as they should be. want are circuits that were asked for and may have been there.
+func (r Report) Again(after, want Map) (Report, error) {
+	r.Outcomes = nil
+	err := r.compare(after, want)
+	return r, err
+}
+
 // compare fills in what became of each cross-connect and returns an error for
 // those that are not as they should be.
 func (r *Report) compare(after, want Map) error {

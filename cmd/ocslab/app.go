@@ -18,7 +18,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/ocslab/ocslab/drivers"
-	"github.com/ocslab/ocslab/drivers/drift"
 	"github.com/ocslab/ocslab/examples"
 	"github.com/ocslab/ocslab/internal/secret"
 	"github.com/ocslab/ocslab/internal/statedir"
@@ -37,7 +36,6 @@ type app struct {
 	// Opened when first asked for.
 	log   *history.Log
 	bench *lab.Lab
-	byURL map[string]*lab.Opened
 }
 
 // settings come from flags, OCSLAB_* in the environment, ocslab.yaml and the
@@ -51,6 +49,8 @@ type settings struct {
 	Timeout  time.Duration
 	StateDir string
 	Mode     string
+	Verify   lab.Verify
+	Recheck  time.Duration
 	Trace    bool
 }
 
@@ -90,7 +90,7 @@ tl1://admin@192.0.2.10:3082. Start with "ocslab demo".`,
 		a.undoCommand(), a.historyCommand(), a.snapshotCommand(), a.restoreCommand(), a.panicCommand(), a.wiringCommand(),
 		a.runCommand(), a.runsCommand(), a.reportCommand(), a.figureCommand(),
 		a.orchestrateCommand(), a.replayJobCommand(), a.auditCommand(), a.tracesCommand(), a.adviseCommand(), a.topologyCommand(),
-		a.conformCommand(), a.calibrateCommand(), a.restartCommand(), a.notesCommand(), a.tuiCommand(), a.versionCommand(),
+		a.conformCommand(), a.calibrateCommand(), a.restartCommand(), a.shuttersCommand(), a.notesCommand(), a.tuiCommand(), a.versionCommand(),
 	)
 	completeChoices(root)
 	for _, c := range root.Commands() {
@@ -110,7 +110,7 @@ tl1://admin@192.0.2.10:3082. Start with "ocslab demo".`,
 			run := c.RunE
 			c.RunE = func(cmd *cobra.Command, args []string) error {
 				err := run(cmd, args)
-				return errors.Join(err, a.close())
+				return errors.Join(err, a.close(cmd.Context()))
 			}
 		}
 	}
@@ -148,7 +148,7 @@ func (a *app) completeSwitch(cmd *cobra.Command, args []string, _ string) ([]str
 }
 
 // keys are the settings a file may hold.
-var keys = []string{"lab", "emulated", "json", "password", "timeout", "state-dir", "mode", "trace"}
+var keys = []string{"lab", "emulated", "json", "password", "timeout", "state-dir", "mode", "verify", "recheck", "trace"}
 
 // settingsFile returns the path of ocslab.yaml, "" if there is none. We look
 // ourselves, since viper would take the program for it: a file named ocslab.
@@ -210,7 +210,19 @@ func (a *app) settle(cmd *cobra.Command) error {
 	if err != nil || timeout <= 0 {
 		return usagef("timeout %q: want a duration above zero with its unit, such as 10s", v.GetString("timeout"))
 	}
+	verify, recheck := lab.VerifyLight, time.Second
+	if text := v.GetString("verify"); text != "" {
+		if verify, err = lab.ParseVerify(text); err != nil {
+			return usageError{err}
+		}
+	}
+	if text := v.GetString("recheck"); text != "" {
+		if recheck, err = time.ParseDuration(text); err != nil || recheck < 0 {
+			return usagef("recheck %q: want a duration with its unit, such as 1s", text)
+		}
+	}
 	a.set = settings{
+		Verify: verify, Recheck: recheck,
 		Lab: v.GetString("lab"), Emulated: v.GetBool("emulated"), JSON: v.GetBool("json"),
 		Password: v.GetString("password"), Timeout: timeout,
 		StateDir: v.GetString("state-dir"), Mode: v.GetString("mode"), Trace: v.GetBool("trace"),
@@ -259,11 +271,20 @@ func (a *app) file() (*lab.File, error) {
 
 // lab opens the lab; nil when there is no lab file.
 func (a *app) lab() (*lab.Lab, error) {
+	l, err := a.switches()
+	if err != nil || l.File == nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// switches opens the lab or, without a lab file, one that has only the switches that URLs lead to.
+func (a *app) switches() (*lab.Lab, error) {
 	if a.bench != nil {
 		return a.bench, nil
 	}
 	f, err := a.file()
-	if err != nil || f == nil {
+	if err != nil {
 		return nil, err
 	}
 	opt, err := a.labOptions()
@@ -277,7 +298,7 @@ func (a *app) lab() (*lab.Lab, error) {
 
 // labOptions returns how the switches of a lab are opened.
 func (a *app) labOptions() (opt lab.Options, err error) {
-	opt = lab.Options{Emulated: a.set.Emulated, Timeout: a.set.Timeout, Trace: a.tracer()}
+	opt = lab.Options{Emulated: a.set.Emulated, Timeout: a.set.Timeout, Trace: a.tracer(), Command: commandLine(), Verify: a.set.Verify}
 	if opt.Password, err = a.password(); err != nil {
 		return opt, err
 	}
@@ -300,59 +321,14 @@ func (a *app) tracer() func(name string, sent bool, p []byte) {
 
 // open opens a SWITCH: a name in the lab, or a URL.
 func (a *app) open(ctx context.Context, name string) (*lab.Opened, error) {
-	if drivers.IsURL(name) {
-		return a.openURL(ctx, name)
-	}
-	l, err := a.lab()
+	l, err := a.switches()
 	if err != nil {
 		return nil, err
 	}
-	if l == nil {
+	if l.File == nil && !drivers.IsURL(name) {
 		return nil, usagef("switch %q: a name needs --lab FILE; or give a URL such as tl1://admin@192.0.2.10:3082", name)
 	}
-	return l.Switch(ctx, name)
-}
-
-func (a *app) openURL(ctx context.Context, url string) (*lab.Opened, error) {
-	if o := a.byURL[url]; o != nil {
-		return o, nil
-	}
-	t, err := drivers.Parse(url)
-	if err != nil {
-		return nil, err
-	}
-	opt, err := a.options(t)
-	if err != nil {
-		return nil, err
-	}
-	dir, err := a.stateDir()
-	if err != nil {
-		return nil, err
-	}
-	sw, err := drivers.Open(ctx, url, opt)
-	if err != nil {
-		return nil, err
-	}
-	o := &lab.Opened{Switch: lab.Leases(drift.Watch(sw, 0), t.String(), dir, t.String()), Name: t.String(), Device: t.String()}
-	if a.byURL == nil {
-		a.byURL = map[string]*lab.Opened{}
-	}
-	a.byURL[url] = o
-	return o, nil
-}
-
-// options returns how to open a URL. Without a password, an address of this
-// machine is taken for an emulated switch.
-func (a *app) options(t drivers.Target) (drivers.Options, error) {
-	opt := drivers.Options{Name: t.String(), Timeout: a.set.Timeout}
-	if trace := a.tracer(); trace != nil {
-		opt.Trace = func(sent bool, p []byte) { trace(t.Host+t.Path, sent, p) }
-	}
-	var err error
-	if opt.Password, err = a.password(); err == nil && opt.Password.IsZero() && t.Loopback() {
-		opt.Password = secret.New(lab.EmulatedPassword)
-	}
-	return opt, err
+	return l.Open(ctx, name)
 }
 
 // names returns the switches a command is about: those named, or all of the
@@ -392,15 +368,13 @@ func (a *app) history() (*history.Log, error) {
 	return a.log, err
 }
 
-func (a *app) close() error {
+// close reads once more what was changed, and ends all sessions.
+func (a *app) close(ctx context.Context) error {
 	var errs []error
 	if a.bench != nil {
-		errs = append(errs, a.bench.Close())
+		errs = append(errs, a.bench.Gate().Recheck(ctx, a.set.Recheck), a.bench.Close())
 	}
-	for _, o := range a.byURL {
-		errs = append(errs, o.Close())
-	}
-	a.bench, a.byURL = nil, nil
+	a.bench = nil
 	return errors.Join(errs...)
 }
 

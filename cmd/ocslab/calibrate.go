@@ -15,6 +15,7 @@ import (
 	"github.com/ocslab/ocslab/calibration/mzi"
 	"github.com/ocslab/ocslab/drivers/ocstrx"
 	"github.com/ocslab/ocslab/lab"
+	"github.com/ocslab/ocslab/lab/lease"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/wire/cmis/ocst"
 )
@@ -142,11 +143,11 @@ func (a *app) calibrateMZI(ctx context.Context, name string, f mziFlags) (err er
 	if err != nil {
 		return err
 	}
-	if scope != mzi.TrimOnly || table != nil {
-		if err := a.notProtected(sw, id.Geometry, modules); err != nil {
-			return err
-		}
+	release, err := claimModules(ctx, sw, id.Geometry, modules, scope != mzi.TrimOnly || table != nil)
+	if err != nil {
+		return aboutSwitch(sw.Name, err)
 	}
+	defer func() { err = errors.Join(err, release()) }()
 	m := &mziRun{app: a, sw: sw, trx: trx, g: id.Geometry, flags: f}
 	if table != nil {
 		if len(modules) != 1 {
@@ -233,19 +234,28 @@ func laneMask(text string) (mask uint8, err error) {
 	return mask, nil
 }
 
-// notProtected refuses to calibrate modules with a port that the lab protects.
-func (a *app) notProtected(sw *lab.Opened, g ocs.Geometry, modules []int) error {
-	f := a.labFile()
-	if f == nil {
-		return nil
+// claimModules leases the ports of modules for a calibration. It is refused in a panic, where another program has a
+// lease and, if the modules go dark, where the lab file protects a port.
+func claimModules(ctx context.Context, sw *lab.Opened, g ocs.Geometry, modules []int, darkens bool) (release func() error, err error) {
+	gate := sw.Gate()
+	if err := gate.InPanic(ctx, sw); err != nil {
+		return nil, err
 	}
-	for _, p := range f.ProtectedPorts(sw.Name) {
-		slot := (int(p) - 1) % max(g.Ingress, 1) / max(g.Lanes, 1)
-		if slices.Contains(modules, slot) {
-			return fmt.Errorf("%s: port %d (%s) is protected by the lab file, and its module would go dark: %w", sw.Name, p, g.PortName(p), ocs.ErrInterlock)
+	kept, err := gate.Kept(sw)
+	if err != nil {
+		return nil, err
+	}
+	var ports []ocs.Port
+	for _, p := range g.Ports() {
+		if !slices.Contains(modules, (int(p)-1)%max(g.Ingress, 1)/max(g.Lanes, 1)) {
+			continue
 		}
+		if why := kept[p]; why != nil && (darkens || !errors.Is(why, ocs.ErrInterlock) || errors.Is(why, lease.ErrLeased)) {
+			return nil, fmt.Errorf("port %d (%s), whose module would be calibrated: %w", p, g.PortName(p), why)
+		}
+		ports = append(ports, p)
 	}
-	return nil
+	return gate.Lease(ctx, sw, ports, "ocslab calibrate mzi")
 }
 
 // heatPlate brings the plate to a temperature and waits until it stays there.

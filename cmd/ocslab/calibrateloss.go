@@ -21,7 +21,6 @@ import (
 	"github.com/ocslab/ocslab/experiment"
 	"github.com/ocslab/ocslab/internal/natural"
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/lab/lease"
 	"github.com/ocslab/ocslab/ocs"
 )
 
@@ -197,12 +196,7 @@ func (a *app) calibrateLoss(ctx context.Context, name string, f *lossFlags) (err
 	if f.dry {
 		return aboutSwitch(sw.Name, r.dryRun(ctx, opt))
 	}
-	log, err := a.history()
-	if err != nil {
-		return err
-	}
-	r.mover = experiment.NewMover(log, commandLine(), mode, []map[string]ocs.Map{{sw.Name: r.busy}})
-	r.mover.Name, r.mover.Refuse = name, a.notInPanic
+	r.mover = experiment.NewMover(mode, []map[string]ocs.Map{{sw.Name: r.busy}})
 	if f.out != "" {
 		if err := os.MkdirAll(f.out, 0o755); err != nil {
 			return err
@@ -220,7 +214,6 @@ func (a *app) calibrateLoss(ctx context.Context, name string, f *lossFlags) (err
 
 // prepare finds out what can be measured, and refuses what must not be.
 func (r *lossRun) prepare(ctx context.Context) (err error) {
-	a := r.app
 	if r.id, err = r.sw.Identify(ctx); err != nil {
 		return err
 	}
@@ -256,7 +249,8 @@ func (r *lossRun) prepare(ctx context.Context) (err error) {
 	if r.busy.Len() > 0 && r.mode == ocs.Safe && !r.flags.dry {
 		return fmt.Errorf("%v is there, and would be away meanwhile: allow it with --mode update, which puts it back, or choose other --ports: %w", r.busy, ocs.ErrConflict)
 	}
-	return a.notInPanic(r.sw, ocs.Change{Add: maps[0]})
+	_, err = r.sw.Gate().Preview(ctx, lab.Intent{On: r.sw, Want: maps[0], Policy: ocs.Update})
+	return err
 }
 
 // choose chooses the ports, and leaves out those that must not be moved.
@@ -423,16 +417,12 @@ func (r *lossRun) quicken(ctx context.Context, ports []ocs.Port, opt loss.Option
 // measure makes all maps, and puts the circuits back however it ends.
 func (r *lossRun) measure(ctx context.Context, opt loss.Options) (m *loss.Map, err error) {
 	a := r.app
-	dir, err := a.stateDir()
-	if err != nil {
-		return nil, err
-	}
 	ports := slices.Sorted(maps.Keys(r.own))
-	held, err := lease.Take(ctx, dir, lease.Lease{Device: r.sw.Device, Switch: r.sw.Name, Ports: ports, Holder: "ocslab calibrate loss"})
+	release, err := r.sw.Gate().Lease(ctx, r.sw, ports, "ocslab calibrate loss")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, held.Release()) }()
+	defer func() { err = errors.Join(err, release()) }()
 	show := a.progress()
 	defer show.done()
 	began := time.Now()

@@ -85,7 +85,7 @@ func (m *mziRun) inTheDark(ctx context.Context, slot int, do func() error) error
 	// With a context of its own: whoever interrupts wants the light back all the more.
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.app.set.Timeout)
 	defer cancel()
-	if _, backErr := ocs.Reconcile(back, m.sw, carries, ocs.Safe); backErr != nil {
+	if _, backErr := m.sw.Gate().Apply(back, lab.Intent{On: m.sw, Want: carries, Policy: ocs.Safe, Restore: true}); backErr != nil {
 		return errors.Join(err, fmt.Errorf("it carried %v, which could not be brought back: %w", carries, backErr))
 	}
 	m.app.printf("module %d carries %v again\n", slot+1, carries)

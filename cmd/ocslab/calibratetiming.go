@@ -236,11 +236,7 @@ func (a *app) observe(ctx context.Context, l *lab.Lab, t *experiment.Testbed, f 
 	if f.from == "" {
 		return baseline.Observe(ctx, t, opt)
 	}
-	log, err := a.history()
-	if err != nil {
-		return o, err
-	}
-	mv := experiment.NewMover(log, commandLine(), policy, t.Maps)
+	mv := experiment.NewMover(policy, t.Maps)
 	found, err := mv.TakeOver(ctx, t)
 	if err != nil {
 		return o, err

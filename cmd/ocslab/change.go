@@ -12,8 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/lab/blackout"
-	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/ocs"
 )
 
@@ -28,6 +26,13 @@ func (a *app) addMode(c *cobra.Command, def string) {
 
 func (f *changeFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the change and do nothing")
+	addVerify(c)
+}
+
+// addVerify adds the flags that say how far a change is verified.
+func addVerify(c *cobra.Command) {
+	c.Flags().String("verify", string(lab.VerifyLight), "`table|light`: read the map back, or also look for light where the switch has power monitors")
+	c.Flags().Duration("recheck", time.Second, "read the circuits once more this long after the last change; 0 does not")
 }
 
 func (a *app) mode() (ocs.Policy, error) {
@@ -61,7 +66,7 @@ before it is sent, and read back afterwards: see "ocslab undo".`,
 			if want.Len() == 0 {
 				return usagef("nothing to connect: want a map such as 1>33,2>34")
 			}
-			return a.change(cmd.Context(), args[0], f, wish(want, mode))
+			return a.change(cmd.Context(), f, lab.Intent{Switch: args[0], Want: want, Policy: mode})
 		},
 	}
 	f.add(c)
@@ -84,7 +89,7 @@ func (a *app) disconnectCommand() *cobra.Command {
 			if len(ports) == 0 {
 				return usagef("nothing to disconnect: want ports such as 1,2 or 33-36")
 			}
-			return a.change(cmd.Context(), args[0], f, disconnection(ports))
+			return a.change(cmd.Context(), f, disconnection(args[0], ports))
 		},
 	}
 	f.add(c)
@@ -111,7 +116,7 @@ func (a *app) linkCommand() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			return a.changeAll(cmd.Context(), f, maps, mode)
+			return a.changeAll(cmd.Context(), f, intentsOf(maps, mode))
 		},
 	}
 	f.add(c)
@@ -134,9 +139,9 @@ func (a *app) unlinkCommand() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			lit := 0
-			for _, s := range slices.Compact([]string{n.Tx.Switch, n.Rx.Switch}) {
-				sw, err := l.Switch(cmd.Context(), s)
+			var intents []lab.Intent
+			for _, name := range slices.Compact([]string{n.Tx.Switch, n.Rx.Switch}) {
+				sw, err := l.Switch(cmd.Context(), name)
 				if err != nil {
 					return err
 				}
@@ -146,21 +151,18 @@ func (a *app) unlinkCommand() *cobra.Command {
 				}
 				var used []ocs.Port
 				for _, p := range []lab.PortRef{n.Tx, n.Rx} {
-					if p.Switch == s && len(have.At(p.Port)) > 0 {
+					if p.Switch == name && len(have.At(p.Port)) > 0 {
 						used = append(used, p.Port)
 					}
 				}
-				if lit += len(used); len(used) == 0 {
-					continue
-				}
-				if err := a.change(cmd.Context(), s, f, disconnection(used)); err != nil {
-					return err
+				if len(used) > 0 {
+					intents = append(intents, disconnection(name, used))
 				}
 			}
-			if lit == 0 {
+			if len(intents) == 0 {
 				return fmt.Errorf("%s: %w", n.FullName(), ocs.ErrNotConnected)
 			}
-			return nil
+			return a.changeAll(cmd.Context(), f, intents)
 		},
 	}
 	f.add(c)
@@ -175,18 +177,6 @@ func (a *app) needLab() (*lab.Lab, error) {
 	return l, err
 }
 
-// intent is how a change comes about: make is given what the device holds or, if
-// that is nil, want is brought about under mode.
-type intent struct {
-	make  func(have ocs.Map) (ocs.Change, error)
-	want  ocs.Map
-	mode  ocs.Policy
-	ports []ocs.Port // must exist on the device
-	undo  int        // entry of the history that is taken back
-}
-
-func wish(want ocs.Map, mode ocs.Policy) intent { return intent{want: want, mode: mode} }
-
 type changeLine struct {
 	Kind     string  `json:"kind"` // "change"
 	Switch   string  `json:"switch"`
@@ -196,7 +186,9 @@ type changeLine struct {
 	ID       int     `json:"id"`       // in the history, 0 if nothing was sent
 	Requests int     `json:"requests"` // sent to the device
 	AckNS    int64   `json:"ack_ns"`   // from sending the last request to its acknowledgement
-	Verified bool    `json:"verified"` // read back and as wished
+	Verified bool    `json:"verified"` // read back and as asked
+	// TookEffect says that the device gave no clear answer, and that reading back showed the change.
+	TookEffect bool `json:"took_effect,omitempty"`
 }
 
 type outcomeLine struct {
@@ -205,111 +197,64 @@ type outcomeLine struct {
 	Ingress ocs.Port  `json:"ingress"`
 	Egress  ocs.Port  `json:"egress"`
 	State   ocs.State `json:"state"`
+
+	Light lab.LightState `json:"light,omitempty"` // of a circuit that was asked for
+	In    *ocs.DBm       `json:"in_dbm,omitempty"`
+	Out   *ocs.DBm       `json:"out_dbm,omitempty"`
 }
 
-func disconnection(ports []ocs.Port) intent {
-	return intent{ports: ports, make: func(have ocs.Map) (ocs.Change, error) { return ocs.PlanDisconnect(have, ports...) }}
+// intentsOf are the changes that bring maps about on switches, in order of their names.
+func intentsOf(maps map[string]ocs.Map, mode ocs.Policy) (intents []lab.Intent) {
+	for _, name := range sorted(maps) {
+		intents = append(intents, lab.Intent{Switch: name, Want: maps[name], Policy: mode})
+	}
+	return intents
 }
 
-// planned opens a switch and returns the change that a plan comes to on what
-// it holds now. Nothing is sent that changes anything.
-func (a *app) planned(ctx context.Context, name string, p intent) (*lab.Opened, ocs.Change, error) {
-	sw, err := a.open(ctx, name)
-	if err != nil {
-		return nil, ocs.Change{}, err
-	}
-	id, err := sw.Identify(ctx)
-	if err != nil {
-		return sw, ocs.Change{}, err
-	}
-	for _, n := range p.ports {
-		if !id.Geometry.Has(n) {
-			return sw, ocs.Change{}, aboutSwitch(sw.Name, &ocs.PortError{Port: n, Geometry: id.Geometry, Reason: "is not a port"})
-		}
-	}
-	var r ocs.Report
-	if p.make != nil {
-		r, err = ocs.PreviewExecute(ctx, sw, p.make)
-	} else {
-		r, err = ocs.Preview(ctx, sw, p.want, p.mode)
-	}
-	if err == nil {
-		err = a.notInPanic(sw, r.Change)
-	}
-	return sw, r.Change, aboutSwitch(sw.Name, err)
-}
-
-// notInPanic refuses a change that would bring light to where a panic keeps it dark.
-func (a *app) notInPanic(sw *lab.Opened, c ocs.Change) error {
-	dir, err := a.stateDir()
-	if err != nil {
-		return err
-	}
-	f, err := a.file()
-	if err != nil {
-		return err
-	}
-	return blackout.New(blackout.Options{File: f, StateDir: dir}).Refuse(blackout.Light{Switch: sw.Name, Device: sw.Device, Add: c.Add})
-}
-
-// unlessPanic refuses what a panic forbids that was called since the change was planned.
-type unlessPanic struct {
-	ocs.Switch
-	refuse func(ocs.Change) error
-}
-
-// Unwrap returns the switch inside.
-func (u unlessPanic) Unwrap() ocs.Switch { return u.Switch }
-
-// Apply refuses, or does what the switch inside does.
-func (u unlessPanic) Apply(ctx context.Context, c ocs.Change) (ocs.Receipt, error) {
-	if err := u.refuse(c); err != nil {
-		return ocs.Receipt{}, err
-	}
-	return u.Switch.Apply(ctx, c)
+func disconnection(name string, ports []ocs.Port) lab.Intent {
+	return lab.Intent{Switch: name, Ports: ports, Plan: func(have ocs.Map) (ocs.Change, error) { return ocs.PlanDisconnect(have, ports...) }}
 }
 
 // noPanic refuses a run as long as a panic is in force in its lab.
 func (a *app) noPanic(f *lab.File, opt lab.Options) error {
-	dir, err := a.stateDir()
-	if err != nil {
-		return err
-	}
-	return blackout.New(blackout.Options{File: f, Device: lab.New(f, opt).Device, StateDir: dir}).Refuse(blackout.Light{})
+	return lab.New(f, opt).Gate().RefuseInPanic()
 }
 
-// change moves light on one switch: it is recorded, sent, read back, and told.
-func (a *app) change(ctx context.Context, name string, f changeFlags, p intent) error {
-	sw, c, err := a.planned(ctx, name, p)
+// change applies one change, or with --dry-run prints it, and prints what became of it.
+func (a *app) change(ctx context.Context, f changeFlags, i lab.Intent) error {
+	return a.changeAll(ctx, f, []lab.Intent{i})
+}
+
+// changeAll applies changes of several switches as one operation.
+func (a *app) changeAll(ctx context.Context, f changeFlags, intents []lab.Intent) error {
+	l, err := a.switches()
 	if err != nil {
 		return err
+	}
+	for i := range intents {
+		if intents[i].On, err = a.open(ctx, intents[i].Switch); err != nil {
+			return err
+		}
 	}
 	if f.dryRun {
-		if a.set.JSON {
-			a.json(changeLine{Kind: "change", Switch: sw.Name, Remove: c.Remove, Add: c.Add, DryRun: true})
+		for _, i := range intents {
+			r, err := l.Gate().Preview(ctx, i)
+			if err != nil {
+				return err
+			}
+			if a.set.JSON {
+				a.json(changeLine{Kind: "change", Switch: r.Switch, Remove: r.Change.Remove, Add: r.Change.Add, DryRun: true})
+			}
+			a.printf("%s: would change: %v\n", r.Switch, r.Change)
 		}
-		a.printf("%s: would change: %v\n", sw.Name, c)
 		return nil
 	}
-	log, err := a.history()
-	if err != nil {
-		return err
+	reports, err := l.Gate().ApplyAll(ctx, intents)
+	for _, r := range reports {
+		a.tell(r, err)
 	}
-	rec := log.Wrap(sw, history.Entry{Switch: name, Device: sw.Device, Command: commandLine(), UndoOf: p.undo})
-	var report ocs.Report
-	safe := unlessPanic{rec, func(c ocs.Change) error { return a.notInPanic(sw, c) }}
-	if p.make != nil {
-		report, err = ocs.Execute(ctx, safe, p.make)
-	} else {
-		report, err = ocs.Reconcile(ctx, safe, p.want, p.mode)
-	}
-	recorded := rec.Confirm(report, err)
-	a.tell(sw.Name, report, rec.ID(), err)
-	err = aboutSwitch(sw.Name, err)
-	if err != nil && !report.ReadBack && report.Receipt.Requests > 0 {
-		err = fmt.Errorf("%w; it may have taken effect: see change %d in the history", err, rec.ID())
-	}
-	return errors.Join(err, recorded)
+	a.tellUndo(reports, err)
+	return err
 }
 
 // aboutSwitch puts the name of the switch before errors that do not have it.
@@ -324,61 +269,132 @@ func aboutSwitch(name string, err error) error {
 // commandLine is what the user typed, for the history.
 func commandLine() string { return strings.Join(os.Args[1:], " ") }
 
-// tell prints what became of a change.
-func (a *app) tell(name string, r ocs.Report, id int, err error) {
-	ack := time.Duration(0)
-	if !r.Receipt.Acked.IsZero() {
-		ack = r.Receipt.Acked.Sub(r.Receipt.SendStart)
-	}
+// tell prints what became of a change of one switch; err is of the whole operation.
+func (a *app) tell(r lab.Report, err error) {
+	ack := ackOf(r)
 	if a.set.JSON {
-		if r.ReadBack || id != 0 {
+		if r.ReadBack || r.ID != 0 {
 			a.json(changeLine{
-				Kind: "change", Switch: name, Remove: r.Change.Remove, Add: r.Change.Add, ID: id,
-				Requests: r.Receipt.Requests, AckNS: int64(ack), Verified: r.ReadBack && err == nil,
+				Kind: "change", Switch: r.Switch, Remove: r.Change.Remove, Add: r.Change.Add, ID: r.ID,
+				Requests: r.Receipt.Requests, AckNS: int64(ack), Verified: r.ReadBack && err == nil, TookEffect: r.TookEffect,
 			})
 		}
-		a.tellParts(name, r.Receipt)
+		a.tellParts(r.Switch, r.Receipt)
 		for _, o := range r.Outcomes {
-			a.json(outcomeLine{"circuit", name, o.CrossConnect.Ingress, o.CrossConnect.Egress, o.State})
+			line := outcomeLine{Kind: "circuit", Switch: r.Switch, Ingress: o.CrossConnect.Ingress, Egress: o.CrossConnect.Egress, State: o.State}
+			if l, looked := lightOf(r, o); looked {
+				line.Light, line.In, line.Out = l.State, l.In, l.Out
+			}
+			a.json(line)
 		}
 		return
 	}
 	t := table{}
-	for _, line := range outcomeRows(r.Outcomes) {
-		t.row(name, line[0], line[1])
+	for _, line := range outcomeRows(r) {
+		t.row(append([]string{r.Switch}, line...)...)
 	}
 	t.write(a.out, "")
-	switch {
-	case err != nil:
-	case r.Change.Empty():
-		a.printf("nothing to change\n")
+}
+
+// ackOf is how long the switch took to acknowledge, 0 if that is not known.
+func ackOf(r lab.Report) time.Duration {
+	if r.Receipt.Acked.IsZero() {
+		return 0
+	}
+	return r.Receipt.Acked.Sub(r.Receipt.SendStart)
+}
+
+// lightOf returns what was seen of a circuit, if it is one whose light was to be looked at.
+func lightOf(r lab.Report, o ocs.Outcome) (lab.Light, bool) {
+	i := slices.IndexFunc(r.Light, func(l lab.Light) bool { return l.Circuit == o.CrossConnect })
+	if i < 0 {
+		return lab.Light{}, false
+	}
+	return r.Light[i], true
+}
+
+// tellUndo says how long the switches took, and how the operation is undone.
+func (a *app) tellUndo(reports []lab.Report, err error) {
+	if a.set.JSON || err != nil {
+		return
+	}
+	var ids []int
+	var slowest time.Duration
+	for _, r := range reports {
+		if r.Change.Empty() {
+			if r.ID != 0 {
+				a.printf("%s: nothing of change %d is left, it counts as undone\n", r.Switch, r.UndoOf)
+			}
+			continue
+		}
+		a.tellParts(r.Switch, r.Receipt)
+		ids, slowest = append(ids, r.ID), max(slowest, ackOf(r))
+	}
+	switch len(ids) {
+	case 0:
+		if !slices.ContainsFunc(reports, func(r lab.Report) bool { return r.ID != 0 }) { // an undo says so itself
+			a.printf("nothing to change\n")
+		}
+	case 1:
+		a.printf("acknowledged in %s, read back as asked; change %d, \"ocslab undo %d\" takes it back\n", round(slowest), ids[0], ids[0])
 	default:
-		a.tellParts(name, r.Receipt)
-		a.printf("acknowledged in %s, read back as asked; change %d, \"ocslab undo %d\" takes it back\n", round(ack), id, id)
+		a.printf("acknowledged in %s at most, read back as asked; changes %d to %d, \"ocslab undo %d\" takes all of them back\n",
+			round(slowest), ids[0], ids[len(ids)-1], ids[0])
 	}
 }
 
 // manyOutcomes is from how many circuits on they are told in ranges.
 const manyOutcomes = 17
 
-// outcomeRows returns circuits and what became of them: one by one, or, when they are many,
-// in ranges for each state.
-func outcomeRows(outcomes []ocs.Outcome) (rows [][2]string) {
-	if len(outcomes) < manyOutcomes {
-		for _, o := range outcomes {
-			rows = append(rows, [2]string{o.CrossConnect.String(), string(o.State)})
+// outcomeRows returns circuits, what became of them and of their light: one by one, or, when they are many, in ranges
+// for each state and light.
+func outcomeRows(r lab.Report) (rows [][]string) {
+	row := func(circuits string, o ocs.Outcome) []string {
+		l, looked := lightOf(r, o)
+		if !looked {
+			return []string{circuits, string(o.State)}
+		}
+		text := string(l.State)
+		if l.State != lab.LightOn && l.Out != nil {
+			text += fmt.Sprintf(" (%.1f dBm", float64(*l.Out))
+			if l.In != nil {
+				text += fmt.Sprintf(", %.1f dBm go in", float64(*l.In))
+			}
+			text += ")"
+		}
+		return []string{circuits, string(o.State), text}
+	}
+	if len(r.Outcomes) < manyOutcomes {
+		for _, o := range r.Outcomes {
+			rows = append(rows, row(o.CrossConnect.String(), o))
 		}
 		return rows
 	}
-	for _, s := range []ocs.State{ocs.Kept, ocs.Removed, ocs.Connected, ocs.Failed, ocs.Stuck, ocs.Vanished, ocs.Appeared} {
-		var with []ocs.CrossConnect
-		for _, o := range outcomes {
-			if o.State == s {
-				with = append(with, o.CrossConnect)
-			}
+	type kind struct {
+		state ocs.State
+		light lab.LightState
+	}
+	var kinds []kind
+	with := map[kind][]ocs.Outcome{}
+	for _, o := range r.Outcomes {
+		l, _ := lightOf(r, o)
+		k := kind{o.State, l.State}
+		if with[k] == nil {
+			kinds = append(kinds, k)
 		}
-		if m, err := ocs.NewMap(with...); err == nil && m.Len() > 0 {
-			rows = append(rows, [2]string{m.String(), string(s)})
+		with[k] = append(with[k], o)
+	}
+	for _, k := range kinds {
+		var circuits []ocs.CrossConnect
+		for _, o := range with[k] {
+			circuits = append(circuits, o.CrossConnect)
+		}
+		if m, err := ocs.NewMap(circuits...); err == nil {
+			line := []string{m.String(), string(k.state)}
+			if k.light != "" {
+				line = append(line, string(k.light))
+			}
+			rows = append(rows, line)
 		}
 	}
 	return rows
@@ -391,23 +407,4 @@ func round(d time.Duration) string {
 		unit *= 10
 	}
 	return d.Round(unit).String()
-}
-
-// changeAll moves light on several switches, in order of their names. It is
-// first made sure that each can take its change, so that a mistake in one
-// leaves all alone; after that the first that fails ends it.
-func (a *app) changeAll(ctx context.Context, f changeFlags, maps map[string]ocs.Map, mode ocs.Policy) error {
-	if len(maps) > 1 && !f.dryRun {
-		for _, name := range sorted(maps) {
-			if _, _, err := a.planned(ctx, name, wish(maps[name], mode)); err != nil {
-				return fmt.Errorf("nothing was changed: %w", err)
-			}
-		}
-	}
-	for _, name := range sorted(maps) {
-		if err := a.change(ctx, name, f, wish(maps[name], mode)); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -34,7 +34,7 @@ with the wear of their modules. Each change is a run.`,
 			if err != nil {
 				return err
 			}
-			opt.Options = hbd.Options{History: with.History, Command: with.Command, Store: with.Store, Version: with.Version, Revision: with.Revision,
+			opt.Options = hbd.Options{Store: with.Store, Version: with.Version, Revision: with.Revision,
 				Args: []string{"demo", "infinitehbd"}}
 			return hbd.Demo(cmd.Context(), opt)
 		},

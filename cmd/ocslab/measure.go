@@ -204,11 +204,7 @@ func (a *app) measure(ctx context.Context, l *lab.Lab, flags *measureFlags, conf
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
 	t.Bench.LinkPatience = flags.patience
-	log, err := a.history()
-	if err != nil {
-		return err
-	}
-	mv := experiment.NewMover(log, commandLine(), policy, t.Maps)
+	mv := experiment.NewMover(policy, t.Maps)
 	found, err := mv.TakeOver(ctx, t)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -77,7 +78,7 @@ func (a *app) wishCommand(use, short, long string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.changeAll(cmd.Context(), f, wishes, mode)
+			return a.changeAll(cmd.Context(), f, intentsOf(wishes, mode))
 		},
 	}
 	f.add(c)
@@ -130,10 +131,15 @@ type planLine struct {
 
 // predict prints what a wish would do to one switch.
 func (a *app) predict(ctx context.Context, name string, want ocs.Map, mode ocs.Policy) error {
-	sw, c, err := a.planned(ctx, name, wish(want, mode))
+	sw, err := a.open(ctx, name)
 	if err != nil {
 		return err
 	}
+	r, err := sw.Gate().Preview(ctx, lab.Intent{On: sw, Want: want, Policy: mode})
+	if err != nil {
+		return err
+	}
+	c := r.Change
 	line := planLine{Kind: "plan", Switch: sw.Name, Mode: string(mode), Remove: c.Remove, Add: c.Add, NICs: []string{}}
 	if f := a.labFile(); f != nil {
 		line.NICs = append(line.NICs, f.NICsOn(sw.Name, c.Remove.Ports())...)
@@ -317,6 +323,10 @@ type historyLine struct {
 	UndoneBy int     `json:"undone_by"`
 	Command  string  `json:"command"`
 	Error    string  `json:"error"`
+	Who      string  `json:"who,omitempty"`
+	Group    int     `json:"group,omitempty"` // the first change of the operation that this one is part of
+
+	Set []history.Setting `json:"set,omitempty"` // settings that are no circuits
 }
 
 func (a *app) list(entries []history.Entry) {
@@ -325,7 +335,7 @@ func (a *app) list(entries []history.Entry) {
 		if a.set.JSON {
 			a.json(historyLine{
 				"history", e.ID, e.Began.Format(time.RFC3339Nano), e.Switch, e.Device, e.Change.Remove, e.Change.Add,
-				string(e.State), e.AckNS, e.UndoOf, e.UndoneBy, e.Command, e.Error,
+				string(e.State), e.AckNS, e.UndoOf, e.UndoneBy, e.Command, e.Error, e.Who, e.Group, e.Set,
 			})
 			continue
 		}
@@ -336,7 +346,13 @@ func (a *app) list(entries []history.Entry) {
 		case e.UndoOf != 0:
 			note = fmt.Sprintf("undo of %d", e.UndoOf)
 		}
-		t.row(fmt.Sprint(e.ID), e.Began.Local().Format("2006-01-02 15:04:05"), e.Switch, e.Change.String(), string(e.State), note)
+		if e.Group != 0 && e.Group != e.ID {
+			note = strings.TrimPrefix(note+fmt.Sprintf(", with %d", e.Group), ", ")
+		}
+		if e.State == history.Failed && e.Who != "" {
+			note = strings.TrimPrefix(note+", asked by "+e.Who, ", ")
+		}
+		t.row(fmt.Sprint(e.ID), e.Began.Local().Format("2006-01-02 15:04:05"), e.Switch, whatOf(e), string(e.State), note)
 	}
 	if !a.set.JSON {
 		if len(entries) == 0 {
@@ -344,6 +360,18 @@ func (a *app) list(entries []history.Entry) {
 		}
 		t.write(a.out, "")
 	}
+}
+
+// whatOf says what an entry of the history changed.
+func whatOf(e history.Entry) string {
+	if len(e.Set) == 0 {
+		return e.Change.String()
+	}
+	text := e.Set[0].String()
+	if more := len(e.Set) - 1; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 func (a *app) undoCommand() *cobra.Command {
@@ -365,27 +393,29 @@ to redo. Without ID, repeated undos go back one change each.`,
 			if err != nil {
 				return err
 			}
-			name := e.Switch
-			if on != "" {
-				name = on
-			}
-			sw, err := a.open(cmd.Context(), name)
-			if err != nil {
-				return fmt.Errorf("change %d was on %s: %w", e.ID, e.Switch, err)
-			}
-			if sw.Device != e.Device {
-				return usagef("change %d was made to %s, but %s is %s", e.ID, e.Device, name, sw.Device)
-			}
-			have, err := sw.CrossConnects(cmd.Context())
+			entries, _, err := log.Entries()
 			if err != nil {
 				return err
 			}
-			if back, err := ocs.PlanUndo(have, e.Change); err == nil && back.Empty() && !f.dryRun {
-				return a.alreadyBack(log, name, e)
+			if len(e.Set) > 0 {
+				return a.undoSettings(cmd.Context(), f, e, cmp.Or(on, e.Switch))
 			}
-			return a.change(cmd.Context(), name, f, intent{undo: e.ID, make: func(have ocs.Map) (ocs.Change, error) {
-				return ocs.PlanUndo(have, e.Change)
-			}})
+			var intents []lab.Intent
+			all := history.Together(entries, e)
+			for len(all) > 0 {
+				of := all[len(all)-1]
+				its := slices.DeleteFunc(slices.Clone(all), func(x history.Entry) bool { return x.Device != of.Device })
+				all = slices.DeleteFunc(all, func(x history.Entry) bool { return x.Device == of.Device })
+				sw, err := a.openToUndo(cmd.Context(), of, on)
+				if err != nil {
+					return err
+				}
+				net := history.Net(its)
+				intents = append(intents, lab.Intent{On: sw, Switch: sw.Name, UndoOf: of.ID,
+					Plan: func(have ocs.Map) (ocs.Change, error) { return ocs.PlanUndo(have, net) }})
+			}
+			slices.Reverse(intents)
+			return a.changeAll(cmd.Context(), f, intents)
 		},
 	}
 	f.add(c)
@@ -393,20 +423,41 @@ to redo. Without ID, repeated undos go back one change each.`,
 	return c
 }
 
-// alreadyBack records an undo that found nothing to do.
-func (a *app) alreadyBack(log *history.Log, name string, e history.Entry) error {
-	id, err := log.Begin(history.Entry{Switch: name, Device: e.Device, Command: commandLine(), UndoOf: e.ID})
+// openToUndo opens the switch of a change that is to be undone: as the history has it, or by another name of the same.
+func (a *app) openToUndo(ctx context.Context, e history.Entry, on string) (*lab.Opened, error) {
+	name := e.Switch
+	if on != "" {
+		sw, err := a.open(ctx, on)
+		if err != nil || sw.Device == e.Device {
+			return sw, err
+		}
+		if e.Group == 0 {
+			return nil, usagef("change %d was made to %s, but %s is %s", e.ID, e.Device, on, sw.Device)
+		}
+	}
+	sw, err := a.open(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("change %d was on %s: %w", e.ID, e.Switch, err)
+	}
+	if sw.Device != e.Device {
+		return nil, usagef("change %d was made to %s, but %s is %s", e.ID, e.Device, name, sw.Device)
+	}
+	return sw, nil
+}
+
+// undoSettings takes back settings that are no circuits.
+func (a *app) undoSettings(ctx context.Context, f changeFlags, e history.Entry, name string) error {
+	sw, err := a.openToUndo(ctx, e, name)
 	if err != nil {
 		return err
 	}
-	if err := log.End(id, history.Done, history.Result{}); err != nil {
-		return err
+	for _, s := range e.Set {
+		a.printf("%s: %s\n", sw.Name, history.Setting{Kind: s.Kind, Port: s.Port, From: s.To, To: s.From})
 	}
-	if a.set.JSON {
-		a.json(changeLine{Kind: "change", Switch: name, ID: id, Verified: true})
+	if f.dryRun {
+		return nil
 	}
-	a.printf("%s: nothing of change %d is left, it counts as undone\n", name, e.ID)
-	return nil
+	return sw.Gate().UndoSettings(ctx, sw, e)
 }
 
 // toUndo finds the change that is meant.

@@ -158,12 +158,8 @@ func (a *app) experiment(cmd *cobra.Command, f *plan.File, figure string, flags 
 
 // executionOptions are those of all runs.
 func (a *app) executionOptions() (opt execution.Options, err error) {
-	opt.Command = commandLine()
 	opt.Version, opt.Revision = version()
 	if opt.Store, err = a.runs(); err != nil {
-		return opt, err
-	}
-	if opt.History, err = a.history(); err != nil {
 		return opt, err
 	}
 	opt.Lab, err = a.labOptions()

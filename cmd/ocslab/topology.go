@@ -1,12 +1,10 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
-	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/orchestrator"
 	"github.com/ocslab/ocslab/orchestrator/job"
@@ -84,21 +82,10 @@ record and undo.`,
 			if !apply {
 				return nil
 			}
-			for _, name := range sorted(wishes) {
-				sw, err := opt.Lab.Switch(cmd.Context(), name)
-				if err != nil {
-					return err
-				}
-				to := opt.History.Wrap(sw, history.Entry{Switch: name, Device: sw.Device, Command: fmt.Sprintf("topology opus %s %s", args[0], args[1])})
-				report, err := ocs.Reconcile(cmd.Context(), to, wishes[name], mode)
-				if err := errors.Join(err, to.Confirm(report, err)); err != nil {
-					return err
-				}
-				a.printf("%s: %s\n", name, report.Change)
-			}
-			return nil
+			return a.changeAll(cmd.Context(), changeFlags{}, intentsOf(wishes, mode))
 		},
 	}
+	addVerify(c)
 	c.Flags().StringVar(&from, "from", "", "`ID` of before: print what changes, too")
 	c.Flags().StringSliceVar(&rails, "rail", nil, "rails of the job (default all)")
 	c.Flags().BoolVar(&apply, "apply", false, "bring it about on the switches of the lab")

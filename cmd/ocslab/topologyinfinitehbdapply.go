@@ -10,7 +10,6 @@ import (
 	"github.com/ocslab/ocslab/experiment/hbd"
 	"github.com/ocslab/ocslab/internal/natural"
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/lab/blackout"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/timeline"
 	"github.com/ocslab/ocslab/topology/infinitehbd"
@@ -26,17 +25,13 @@ func (a *app) infiniteOptions(l *lab.Lab) (opt hbd.Options, err error) {
 	if err := a.noPanic(l.File, with.Lab); err != nil {
 		return opt, fmt.Errorf("nothing is moved: %w", err)
 	}
-	opt.History, opt.Command, opt.Store = with.History, with.Command, with.Store
+	opt.Store = with.Store
 	opt.Version, opt.Revision, opt.Args = with.Version, with.Revision, os.Args[1:]
 	opt.Mode = ocs.Safe // of commands without --mode
 	if a.set.Mode != "" {
 		if opt.Mode, err = a.moveMode(); err != nil {
 			return opt, err
 		}
-	}
-	dark := blackout.New(blackout.Options{File: l.File, Device: l.Device, StateDir: with.Lab.StateDir})
-	opt.Refuse = func(sw *lab.Opened, c ocs.Change) error {
-		return dark.Refuse(blackout.Light{Switch: sw.Name, Device: sw.Device, Add: c.Add})
 	}
 	return opt, nil
 }

@@ -137,10 +137,7 @@ func (a *app) wiringOptions(l *lab.Lab, f wiringFlags) (opt wiring.TestbedOption
 	if opt.StateDir, err = a.stateDir(); err != nil {
 		return opt, err
 	}
-	if opt.History, err = a.history(); err != nil {
-		return opt, err
-	}
-	opt.Only, opt.Command, opt.CarrierWait, opt.Check = f.nics, commandLine(), f.carrierWait, a.notInPanic
+	opt.Only, opt.CarrierWait = f.nics, f.carrierWait
 	opt.Fabric.Firmware, opt.Fabric.Seed = f.firmware, f.seed
 	return opt, nil
 }

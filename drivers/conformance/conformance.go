@@ -27,6 +27,8 @@ type Config struct {
 	// included: for the checks of restarts, of overwriting, and of all ports
 	// at once. Without it they are skipped.
 	AllPorts bool
+	// Avoid are ports that are left alone.
+	Avoid []ocs.Port
 	// MaxPorts is how many free pairs of ports are used at most; 0 means
 	// DefaultMaxPorts.
 	MaxPorts int
@@ -183,6 +185,36 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 	r.DurNS = int64(time.Since(started))
 	cfg.Progress(len(checks)+1, len(checks)+1, "")
 	return r, nil
+}
+
+// Plan is what Run would use.
+type Plan struct {
+	Ingress, Egress []ocs.Port // that are free, in the order in which they are used
+	Checks          []string   // that can be tried
+}
+
+// Preview returns what [Run] would use now. It reads the device and changes nothing.
+func Preview(ctx context.Context, cfg Config) (Plan, error) {
+	if cfg.Timeout <= 0 {
+		cfg.Timeout = DefaultTimeout
+	}
+	b := &bench{cfg: cfg, ledger: newLedger(cfg.AllPorts), supported: map[string]bool{}, given: map[ocs.Port]bool{}, dirty: newDirty()}
+	var err error
+	if b.first, err = open(ctx, cfg); err != nil {
+		return Plan{}, fmt.Errorf("conformance: cannot open a session: %w", err)
+	}
+	defer b.close()
+	b.look(ctx)
+	if b.lookErr != nil {
+		return Plan{}, b.lookErr
+	}
+	p := Plan{Ingress: b.in, Egress: b.out}
+	for _, c := range checks {
+		if b.supported[c.capability] && b.kindCannot(c) == "" && (!c.allPorts || cfg.AllPorts) && c.pairs <= min(len(b.in), len(b.out)) {
+			p.Checks = append(p.Checks, c.name)
+		}
+	}
+	return p, nil
 }
 
 // open is cfg.Open with panics and nil as errors.

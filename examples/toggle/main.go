@@ -14,7 +14,6 @@ import (
 
 	"github.com/ocslab/ocslab/experiment"
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/timeline"
 )
@@ -36,10 +35,10 @@ func toggle(ctx context.Context, w io.Writer, path, to string, opt lab.Options) 
 		return err
 	}
 	want, err := file.Config(to) // circuits, by switch
-	changes, err2 := history.Open(opt.StateDir)
+	opt.Command = "toggle -to " + to // for the history
 	l, maps := lab.New(file, opt), []map[string]ocs.Map{want}
 	defer l.Close()
-	if err := errors.Join(err, err2); err != nil {
+	if err != nil {
 		return err
 	}
 	bed, err := experiment.OpenTestbed(ctx, l, experiment.TestbedOptions{Maps: maps})
@@ -47,7 +46,7 @@ func toggle(ctx context.Context, w io.Writer, path, to string, opt lab.Options) 
 		return err
 	}
 	defer bed.Close()
-	mover := experiment.NewMover(changes, "toggle -to "+to, ocs.Safe, maps) // Safe: circuits of others stay
+	mover := experiment.NewMover(ocs.Safe, maps) // Safe: circuits of others stay
 	found, err := mover.TakeOver(ctx, bed)
 	if err != nil {
 		return err

@@ -13,7 +13,6 @@ import (
 	"github.com/ocslab/ocslab/experiment/runs"
 	"github.com/ocslab/ocslab/internal/natural"
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/topology/pccl"
 )
 
@@ -224,11 +223,8 @@ func (d *demo) lab(c class, dir string) (f *lab.File, opt Options, err error) {
 		return nil, opt, err
 	}
 	opt.Name, opt.About, opt.LabText = "pccl", "demo of PCCL", []byte(b.String())
-	opt.Lab, opt.Command = lab.Options{Emulated: true}, "demo pccl"
-	if opt.Store, err = runs.Open(dir); err != nil {
-		return nil, opt, err
-	}
-	opt.History, err = history.Open(dir)
+	opt.Lab = lab.Options{Emulated: true, Authority: lab.Files(dir), Command: "demo pccl"}
+	opt.Store, err = runs.Open(dir)
 	return f, opt, err
 }
 

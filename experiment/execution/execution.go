@@ -27,7 +27,6 @@ import (
 	"github.com/ocslab/ocslab/experiment/runner"
 	"github.com/ocslab/ocslab/experiment/runs"
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/linkmon"
 	"github.com/ocslab/ocslab/ocs"
 )
@@ -45,10 +44,8 @@ var ErrSequence = errors.New("its steps belong to a plan that is not stored with
 
 // Options are what does not depend on the experiment.
 type Options struct {
-	Store   *runs.Store
-	Lab     lab.Options // Emulated is set by Resume to what the run was begun with
-	History *history.Log
-	Command string // stands in the history with each change
+	Store *runs.Store
+	Lab   lab.Options // Emulated is set by Resume to what the run was begun with
 
 	Version, Revision string // of ocslab
 }
@@ -177,7 +174,7 @@ func (x *Execution) prepare(f *lab.File) {
 	if measure.Poll == 0 {
 		measure.Poll = linkmon.DefaultPoll
 	}
-	x.Bench = runner.NewLab(f, x.opt.Lab, x.Plan, measure, x.opt.History, x.opt.Command, ocs.Policy(x.Meta.Mode))
+	x.Bench = runner.NewLab(f, x.opt.Lab, x.Plan, measure, ocs.Policy(x.Meta.Mode))
 	x.Bench.Rung = Rungs[x.Meta.Rung]
 }
 

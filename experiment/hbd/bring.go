@@ -1,6 +1,7 @@
 package hbd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 	"github.com/ocslab/ocslab/experiment"
 	"github.com/ocslab/ocslab/experiment/runs"
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/timeline"
 	"github.com/ocslab/ocslab/topology/infinitehbd"
@@ -26,12 +26,8 @@ const (
 	DefaultPatience = 2 * time.Second
 )
 
-// Options of [Domain.Bring]. The zero value keeps neither history nor run.
+// Options of [Domain.Bring]. The zero value keeps no run.
 type Options struct {
-	// History is where changes are recorded before they are sent; nil records none. Command stands in it.
-	History *history.Log
-	Command string
-
 	Store             *runs.Store // keeps a run of it when it is over; nil keeps none
 	Name, About       string      // of the run; "" is "infinitehbd"
 	LabText           []byte      // that the lab was parsed from; nil stores what the lab writes as
@@ -43,9 +39,6 @@ type Options struct {
 	// from, of to, and of the plans in Ours.
 	Mode ocs.Policy
 	Ours []*infinitehbd.Plan
-	// Refuse is asked before a change is recorded and sent; its error refuses that, and with it all that was to switch
-	// together with it. It may be called by several goroutines, for several switches. Nil refuses nothing.
-	Refuse func(sw *lab.Opened, c ocs.Change) error
 
 	// Settle is the settle window: a cable that is certainly half open for longer is an alarm. 0 is DefaultSettle.
 	Settle time.Duration
@@ -268,85 +261,58 @@ func (b *bringing) parts() [][]*job {
 	return slices.DeleteFunc(all, func(p []*job) bool { return len(p) == 0 })
 }
 
-// part switches bundles together, or none of them. All of them are recorded before the first is armed: modules do not
-// stay armed for long, and a disk may take its time.
+// part switches bundles together, or none of them, and watches their receivers until they have settled.
 func (b *bringing) part(ctx context.Context, jobs []*job) error {
-	recorded, together := ocs.NewRendezvous(len(jobs)), ocs.NewRendezvous(len(jobs))
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
-	err := side(jobs, func(j *job) error {
-		return together.Do(ctx, func(ctx context.Context) error {
-			return recorded.Do(ctx, func(before context.Context) error {
-				return b.apply(ctx, j, func() error { return ocs.Ready(before) }, watching)
-			})
-		})
-	})
+	intents := make([]lab.Intent, len(jobs))
+	for i, j := range jobs {
+		var err error
+		if intents[i], err = b.intent(ctx, j, watching); err != nil {
+			return err
+		}
+	}
+	reports, err := b.d.lab.Gate().ApplyAll(ctx, intents)
+	for i, j := range jobs {
+		j.report, j.done = reports[i].Report, err == nil
+	}
 	if err != nil {
 		cancel() // the walk says what is missing
 	}
-	watched := side(jobs, func(j *job) error { return j.watch.wait() })
-	if err == nil {
-		err = watched
-	}
-	return err
-}
-
-// side does something with jobs side by side.
-func side(jobs []*job, do func(*job) error) error {
 	errs := make([]error, len(jobs))
 	var all sync.WaitGroup
 	for i, j := range jobs {
-		all.Go(func() { errs[i] = experiment.Guard(func() error { return do(j) }) })
+		all.Go(func() { errs[i] = experiment.Guard(j.watch.wait) })
 	}
 	all.Wait()
-	// A rendezvous gives everybody the error of the one that failed: that one is told first, and alone.
-	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil && !errors.Is(err, ocs.ErrPartner) }); i >= 0 {
-		errs = slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, ocs.ErrPartner) })
-	}
-	return errors.Join(errs...)
+	return cmp.Or(err, errors.Join(errs...))
 }
 
-// apply switches one bundle, reads it back and compares. Its receivers are watched with another context, from when it has
-// switched on.
-func (b *bringing) apply(ctx context.Context, j *job, recorded func() error, watching context.Context) error {
+// intent is the change of one bundle. Its receivers are watched with another context, from when it has switched on.
+func (b *bringing) intent(ctx context.Context, j *job, watching context.Context) (i lab.Intent, err error) {
 	opened, t, err := b.d.switchOf(ctx, j.ref)
 	if err != nil {
-		return err
+		return i, err
 	}
 	n, err := modules(ctx, opened)
 	if err != nil {
-		return fmt.Errorf("%s: %w", b.d.Name(j.ref), err)
+		return i, fmt.Errorf("%s: %w", b.d.Name(j.ref), err)
 	}
-	var sw ocs.Switch = &timed{Switch: opened, recorded: recorded, job: j, begin: func() {
-		j.watch.begin(func() error { return b.settle(watching, j, t) })
-	}}
-	plan := func(have ocs.Map) (ocs.Change, error) {
-		c, err := ocs.Plan(have, MapOf(j.to, n), ocs.Overwrite)
-		if err == nil && !c.Empty() {
-			err = b.refused(opened, j.ref, have, c, n)
-		}
-		return c, err
-	}
-	if b.opt.History == nil {
-		j.report, err = ocs.Execute(ctx, sw, plan)
-	} else {
-		r := b.opt.History.Wrap(sw, history.Entry{Switch: opened.Name, Device: opened.Device, Command: b.opt.Command})
-		j.report, err = ocs.Execute(ctx, r, plan)
-		err = errors.Join(err, r.Confirm(j.report, err))
-	}
-	if err != nil {
-		return fmt.Errorf("%s to %v: %w", b.d.Name(j.ref), j.to, err)
-	}
-	j.done = true
-	return nil
-}
-
-// refused returns why a change of a bundle that holds have is not to be made.
-func (b *bringing) refused(sw *lab.Opened, r Ref, have ocs.Map, c ocs.Change, modules int) error {
-	if err := b.foreign(r, have, modules); err != nil || b.opt.Refuse == nil {
-		return err
-	}
-	return b.opt.Refuse(sw, c)
+	return lab.Intent{
+		On: opened,
+		Plan: func(have ocs.Map) (ocs.Change, error) {
+			c, err := ocs.Plan(have, MapOf(j.to, n), ocs.Overwrite)
+			if err == nil && !c.Empty() {
+				err = b.foreign(j.ref, have, n)
+			}
+			return c, err
+		},
+		Wrap: func(sw ocs.Switch) ocs.Switch {
+			return &timed{Switch: sw, job: j, begin: func() {
+				j.watch.begin(func() error { return b.settle(watching, j, t) })
+			}}
+		},
+	}, nil
 }
 
 // foreign returns why a bundle may not be switched that holds have: see Options.Mode.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ocslab/ocslab/internal/natural"
+	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/topology/infinitehbd"
 )
@@ -165,7 +166,7 @@ func (d *Domain) light(ctx context.Context, r Ref, path infinitehbd.State, lit f
 			ccs = append(ccs, c)
 		}
 	}
-	_, err = ocs.Reconcile(ctx, sw, ocs.MustMap(ccs...), ocs.Overwrite)
+	_, err = sw.Gate().Apply(ctx, lab.Intent{On: sw, Want: ocs.MustMap(ccs...), Policy: ocs.Overwrite})
 	return err
 }
 

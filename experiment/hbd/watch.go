@@ -19,19 +19,15 @@ import (
 // and the looks at its receivers.
 type timed struct {
 	ocs.Switch
-	recorded func() error // returns when all that switches together is recorded
-	job      *job
-	begin    func() // begins to watch
+	job   *job
+	begin func() // begins to watch
 }
 
 // Unwrap returns the switch inside.
 func (s *timed) Unwrap() ocs.Switch { return s.Switch }
 
-// Apply makes the change when all are recorded, and begins to watch when it is made.
+// Apply makes the change, and begins to watch when it is made.
 func (s *timed) Apply(ctx context.Context, c ocs.Change) (ocs.Receipt, error) {
-	if err := s.recorded(); err != nil {
-		return ocs.Receipt{}, err
-	}
 	w := &s.job.watch
 	r, err := s.Switch.Apply(ocstrx.WithTrace(ctx, &ocstrx.Trace{Told: w.told, Seen: w.saw}), c)
 	if err == nil {

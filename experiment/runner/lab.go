@@ -14,7 +14,6 @@ import (
 	"github.com/ocslab/ocslab/experiment/plan"
 	"github.com/ocslab/ocslab/experiment/runs"
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/linkmon/watch"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/timeline"
@@ -49,8 +48,8 @@ type Lab struct {
 	Opened func(*experiment.Testbed) error
 }
 
-// NewLab returns a Lab whose changes are recorded in log under a command.
-func NewLab(f *lab.File, opt lab.Options, p *plan.Plan, m plan.Measure, log *history.Log, command string, policy ocs.Policy) *Lab {
+// NewLab returns a Lab.
+func NewLab(f *lab.File, opt lab.Options, p *plan.Plan, m plan.Measure, policy ocs.Policy) *Lab {
 	var all []map[string]ocs.Map
 	for _, c := range p.Conditions {
 		all = append(all, c.Maps...)
@@ -58,7 +57,7 @@ func NewLab(f *lab.File, opt lab.Options, p *plan.Plan, m plan.Measure, log *his
 	if p.Finally != nil {
 		all = append(all, p.Finally)
 	}
-	mover := experiment.NewMover(log, command, policy, all)
+	mover := experiment.NewMover(policy, all)
 	mover.Exact = p.Exact
 	return &Lab{File: f, Options: opt, Plan: p, Measure: m, Mover: mover}
 }

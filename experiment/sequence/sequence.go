@@ -40,7 +40,7 @@ type Step struct {
 	Maps map[string]ocs.Map
 }
 
-// Options say how a sequence is played. Store and History are needed; see [execution.Options].
+// Options say how a sequence is played. Store is needed; see [execution.Options].
 type Options struct {
 	execution.Options
 
@@ -61,8 +61,6 @@ type Options struct {
 	// Carrier has a step wait until the NICs that it gives light have carrier. It goes with Hosts.
 	Carrier bool
 
-	// Refuse is asked before a change is sent; see [experiment.Mover]. Nil refuses nothing.
-	Refuse func(sw *lab.Opened, c ocs.Change) error
 	// Reconcile, if it is not nil, brings want about on a switch in a step, by calling do: once, or several
 	// times if it goes there by way of other maps of the steps. It may wait for other switches of the step, as it is
 	// called for all of them at once, by a goroutine each; it must return soon when ctx ends. What it
@@ -127,7 +125,6 @@ func Play(ctx context.Context, l *lab.File, steps []Step, opt Options) (*Result,
 	if err != nil {
 		return nil, err
 	}
-	x.Bench.Mover.Refuse = opt.Refuse
 	p.result = &Result{ID: x.Meta.ID}
 	x.Bench.Opened = p.opened(x)
 	r := x.Runner(x.Writer)
@@ -176,8 +173,8 @@ func prepare(l *lab.File, steps []Step, opt *Options) (*play, error) {
 		opt.Mode = ocs.Safe
 	}
 	switch {
-	case opt.Store == nil || opt.History == nil:
-		return nil, fmt.Errorf("%w: there is no store of runs or no history to record them in", ErrSteps)
+	case opt.Store == nil:
+		return nil, fmt.Errorf("%w: there is no store of runs to record them in", ErrSteps)
 	case len(steps) == 0 || len(steps) > Most:
 		return nil, fmt.Errorf("%w: there are %d of them: want 1 to %d", ErrSteps, len(steps), Most)
 	case opt.Repeats < 1 || opt.Repeats > MostRepeats:

@@ -19,7 +19,6 @@ import (
 	"github.com/ocslab/ocslab/internal/pause"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/lab/history"
-	"github.com/ocslab/ocslab/lab/lease"
 	"github.com/ocslab/ocslab/linkmon/optics"
 	"github.com/ocslab/ocslab/linkmon/watch"
 	"github.com/ocslab/ocslab/ocs"
@@ -32,14 +31,10 @@ const DefaultCarrierWait = 12 * time.Second
 // TestbedOptions say how a lab is searched.
 type TestbedOptions struct {
 	Only     []string // NICs and hosts to look for, by name; none: all of the lab
-	History  *history.Log
-	Command  string // stands in the record of each change
-	StateDir string // where leases are; "": there are none
+	StateDir string   // where leases are; "": there are none
 	// Policy is what may happen to circuits that are there: Safe refuses, Update moves them
 	// and puts them back.
 	Policy ocs.Policy
-	// Check, if not nil, is asked before each change; its error refuses the change.
-	Check  func(sw *lab.Opened, c ocs.Change) error
 	Fabric lab.FabricOptions // how hosts are emulated when the lab is
 	// CarrierWait is how long NICs may take from light to carrier; 0 is DefaultCarrierWait.
 	CarrierWait time.Duration
@@ -61,8 +56,8 @@ type Testbed struct {
 	lag     time.Duration // of the modules
 	close   []func() error
 	moved   bool
-	leases  []*lease.Held // of the ports in question, from the first change to the end
-	calm    bool          // NICs behind agents were seen in the dark
+	leases  []func() error // end those of the ports in question, from the first change to the end
+	calm    bool           // NICs behind agents were seen in the dark
 	carrier map[string]bool
 }
 
@@ -97,9 +92,8 @@ func OpenTestbed(ctx context.Context, l *lab.Lab, opt TestbedOptions) (t *Testbe
 	opt.CarrierWait = cmp.Or(opt.CarrierWait, DefaultCarrierWait)
 	t = &Testbed{
 		lab: l, opt: opt, found: map[string]ocs.Map{}, rigs: map[string]*rig{}, carrier: map[string]bool{},
-		mover: experiment.NewMover(opt.History, opt.Command, ocs.Update, nil),
+		mover: experiment.NewMover(ocs.Update, nil),
 	}
-	t.mover.Refuse = opt.Check
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, t.Close())
@@ -163,7 +157,7 @@ func (t *Testbed) nothingLeft() error {
 
 // lease takes all ports in question for as long as the search lasts.
 func (t *Testbed) lease(ctx context.Context) error {
-	if t.opt.StateDir == "" || len(t.leases) > 0 {
+	if len(t.leases) > 0 {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.rigs)) {
@@ -171,9 +165,7 @@ func (t *Testbed) lease(ctx context.Context) error {
 		if len(r.ports) == 0 {
 			continue
 		}
-		held, err := lease.Take(ctx, t.opt.StateDir, lease.Lease{
-			Device: r.sw.Device, Switch: name, Ports: slices.Sorted(maps.Keys(r.ports)), Holder: "ocslab wiring",
-		})
+		held, err := r.sw.Gate().Lease(ctx, r.sw, slices.Collect(maps.Keys(r.ports)), "ocslab wiring")
 		if err != nil {
 			return errors.Join(err, t.release())
 		}
@@ -185,7 +177,7 @@ func (t *Testbed) lease(ctx context.Context) error {
 func (t *Testbed) release() error {
 	var errs []error
 	for _, h := range t.leases {
-		errs = append(errs, h.Release())
+		errs = append(errs, h())
 	}
 	t.leases = nil
 	return errors.Join(errs...)
@@ -297,15 +289,13 @@ func (t *Testbed) kept(o *lab.Opened, have ocs.Map) (map[ocs.Port]string, error)
 	for _, p := range t.lab.File.ProtectedPorts(o.Name) {
 		kept[p] = "it is protected"
 	}
-	if t.opt.StateDir != "" {
-		leases, err := lease.InForce(t.opt.StateDir, o.Device)
-		if err != nil {
-			return nil, err
-		}
-		for _, l := range leases {
-			for _, p := range l.Ports {
-				kept[p] = "it is leased to " + l.Holder
-			}
+	leases, err := o.Gate().Authority().Leases(o.Device)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range leases {
+		for _, p := range l.Ports {
+			kept[p] = "it is leased to " + l.Holder
 		}
 	}
 	for _, p := range slices.Collect(maps.Keys(kept)) {
@@ -457,11 +447,9 @@ func (t *Testbed) Expect(steps int) time.Duration {
 	slowest := time.Duration(0)
 	for name, r := range t.rigs {
 		ack := 100 * time.Millisecond
-		if t.opt.History != nil {
-			if list, _, err := t.opt.History.Entries(); err == nil {
-				if median, n := history.MedianAck(list, r.sw.Device); n > 0 {
-					ack = median
-				}
+		if list, _, err := t.lab.Gate().Authority().Entries(); err == nil {
+			if median, n := history.MedianAck(list, r.sw.Device); n > 0 {
+				ack = median
 			}
 		}
 		if s, ok := t.lab.File.Switch(name); ok && t.lab.Emulated() && s.Emulate != nil && s.Emulate.Switching != nil {

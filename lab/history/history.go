@@ -68,6 +68,42 @@ type Entry struct {
 	UndoOf   int    // the entry this one was to take back, or 0
 	UndoneBy int    // the entry that took this one back, or 0; computed
 	AckNS    int64  // from the last request sent to its acknowledgement, 0 if not known
+	Who      string // who ran the command, "alice@lab1"; "" in files of older versions
+
+	// Group is the ID of the first of the entries that one operation made together, on one or
+	// several switches; 0 for a change of its own. Undo takes all of a group back.
+	Group int
+	// Set are settings of ports that are not circuits. Change is empty then.
+	Set []Setting
+	// Until is set for settings that hold only while a program runs: the lock that it holds. A
+	// later program restores them once the lock is free; see [Log.Abandoned].
+	Until string
+}
+
+// NewGroup as the Group of an entry begins a group with that entry.
+const NewGroup = -1
+
+// Setting is what an operation other than a cross-connect has changed at a port.
+type Setting struct {
+	Kind string   `json:"kind"`           // "monitor", "shutter", "label", "attenuation", "boot mode" or "restart"
+	Port ocs.Port `json:"port,omitempty"` // 0 for the whole device
+	From string   `json:"from,omitempty"` // before, as package lab writes it; "" if it was not known
+	To   string   `json:"to,omitempty"`
+}
+
+// String returns "shutter of port 3: open to closed".
+func (s Setting) String() string {
+	text := s.Kind
+	if s.Port != 0 {
+		text += fmt.Sprintf(" of port %d", s.Port)
+	}
+	switch {
+	case s.From != "" && s.To != "":
+		text += ": " + s.From + " to " + s.To
+	case s.To != "":
+		text += ": " + s.To
+	}
+	return text
 }
 
 // Result is what [Log.End] records beside the state.
@@ -138,11 +174,17 @@ func Open(dir string) (*Log, error) {
 // matches [ErrUnknownID] when there is no entry UndoOf, [ErrUndone] when that
 // is taken back already.
 func (l *Log) Begin(e Entry) (id int, err error) {
-	return l.begin(context.Background(), e)
+	ids, err := l.BeginAll(context.Background(), []Entry{e})
+	if err != nil {
+		return 0, err
+	}
+	return ids[0], nil
 }
 
-func (l *Log) begin(ctx context.Context, e Entry) (id int, err error) {
-	return l.record(ctx, e)
+// BeginAll is [Log.Begin] for the changes of one operation, which become a group if they are several:
+// all of them are on disk when it returns without error, or none.
+func (l *Log) BeginAll(ctx context.Context, entries []Entry) (ids []int, err error) {
+	return l.add(ctx, entries, false)
 }
 
 // Record records a change that has been made already, with its outcome, in one
@@ -153,48 +195,56 @@ func (l *Log) Record(ctx context.Context, e Entry) (id int, err error) {
 	if !e.State.valid() {
 		return 0, fmt.Errorf("history: state %q: want pending, done, failed or unverified", e.State)
 	}
-	return l.record(ctx, e, outcomeRecord{
-		header{V: version, Kind: kindEnd, TimeNS: time.Now().UnixNano()},
-		ended{State: e.State, AckNS: max(0, e.AckNS), Error: e.Error},
-	})
+	ids, err := l.add(ctx, []Entry{e}, true)
+	if err != nil {
+		return 0, err
+	}
+	return ids[0], nil
 }
 
-// record appends the beginning of a change and, where that is known, its end.
-func (l *Log) record(ctx context.Context, e Entry, ends ...outcomeRecord) (id int, err error) {
-	switch {
-	case e.Device == "":
-		return 0, errors.New("history: the change names no device")
-	case e.Change.Empty() && e.UndoOf == 0:
-		return 0, errors.New("history: the change is empty")
-	}
-	if e.Began.IsZero() {
-		e.Began = time.Now()
+// add appends the beginnings of changes and, of those that have ended, their ends.
+func (l *Log) add(ctx context.Context, entries []Entry, ended bool) (ids []int, err error) {
+	for _, e := range entries {
+		switch {
+		case e.Device == "":
+			return nil, errors.New("history: the change names no device")
+		case e.Change.Empty() && e.UndoOf == 0 && len(e.Set) == 0:
+			return nil, errors.New("history: the change is empty")
+		}
 	}
 	err = l.locked(ctx, func(f *os.File) error {
-		if err := l.checkUndoLocked(e); err != nil {
-			return err
-		}
-		if l.lastID >= maxID {
-			return fmt.Errorf("%s: no ID is left after %d; move the file away", l.path, l.lastID)
-		}
-		id = l.lastID + 1
-		lines := []any{struct {
-			header
-			begun
-		}{
-			header{V: version, Kind: kindBegin, ID: id, TimeNS: e.Began.UnixNano()},
-			begun{Switch: e.Switch, Device: e.Device, Command: e.Command, Remove: e.Change.Remove, Add: e.Change.Add, UndoOf: e.UndoOf},
-		}}
-		for _, end := range ends {
-			end.ID = id
-			lines = append(lines, end)
+		var lines []any
+		for i, e := range entries {
+			if err := l.checkUndoLocked(e); err != nil {
+				return err
+			}
+			id := l.lastID + 1 + i
+			if id > maxID {
+				return fmt.Errorf("%s: no ID is left after %d; move the file away", l.path, l.lastID)
+			}
+			if len(entries) > 1 && e.Group == 0 || e.Group == NewGroup {
+				e.Group = l.lastID + 1
+			}
+			if e.Began.IsZero() {
+				e.Began = time.Now()
+			}
+			b := begun{Switch: e.Switch, Device: e.Device, Command: e.Command, Remove: e.Change.Remove, Add: e.Change.Add, UndoOf: e.UndoOf,
+				Who: e.Who, Group: e.Group, Set: e.Set, Until: e.Until}
+			lines = append(lines, struct {
+				header
+				begun
+			}{header{V: b.v(), Kind: kindBegin, ID: id, TimeNS: e.Began.UnixNano()}, b})
+			if ended {
+				lines = append(lines, endOf(id, e.State, Result{AckNS: e.AckNS, Error: e.Error}))
+			}
+			ids = append(ids, id)
 		}
 		return l.appendLocked(f, lines...)
 	})
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return id, nil
+	return ids, nil
 }
 
 // checkUndoLocked refuses to take back what cannot be taken back.
@@ -230,10 +280,7 @@ func (l *Log) End(id int, state State, detail Result) error {
 		if _, ok := find(l.entries, id); !ok {
 			return fmt.Errorf("end of change %d: %w", id, ErrUnknownID)
 		}
-		return l.appendLocked(f, outcomeRecord{
-			header{V: version, Kind: kindEnd, ID: id, TimeNS: time.Now().UnixNano()},
-			ended{State: state, AckNS: max(0, detail.AckNS), Error: detail.Error},
-		})
+		return l.appendLocked(f, endOf(id, state, detail))
 	})
 }
 
@@ -282,10 +329,62 @@ func link(entries []Entry) {
 		if e.UndoOf == 0 || e.State != Done || e.UndoneBy != 0 {
 			continue
 		}
-		if i, ok := find(entries, e.UndoOf); ok && entries[i].UndoneBy == 0 {
-			entries[i].UndoneBy = e.ID
+		i, ok := find(entries, e.UndoOf)
+		if !ok || entries[i].UndoneBy != 0 {
+			continue
+		}
+		entries[i].UndoneBy = e.ID
+		if entries[i].Group != 0 && len(entries[i].Set) == 0 { // the whole of what the group did to the device
+			for j := range entries {
+				x := &entries[j]
+				if x.ID < e.ID && x.Group == entries[i].Group && x.Device == e.Device && x.UndoneBy == 0 && len(x.Set) == 0 {
+					x.UndoneBy = e.ID
+				}
+			}
 		}
 	}
+}
+
+// Together returns the entries that an undo of e takes back: those of its group that are in force, oldest first, or e alone.
+func Together(entries []Entry, e Entry) (all []Entry) {
+	for _, x := range entries {
+		if x.ID == e.ID || e.Group != 0 && x.Group == e.Group && x.UndoneBy == 0 && x.State != Failed {
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
+// Net returns what changes of one device come to together, in their order.
+func Net(entries []Entry) (c ocs.Change) {
+	added, removed := map[ocs.CrossConnect]bool{}, map[ocs.CrossConnect]bool{}
+	move := func(m ocs.Map, to, from map[ocs.CrossConnect]bool) {
+		for x := range m.All() {
+			if from[x] {
+				delete(from, x)
+			} else {
+				to[x] = true
+			}
+		}
+	}
+	for _, e := range entries {
+		move(e.Change.Remove, removed, added)
+		move(e.Change.Add, added, removed)
+	}
+	return ocs.Change{Remove: mapOf(removed), Add: mapOf(added)}
+}
+
+// mapOf is the map of circuits. What was recorded of a device cannot clash unless other users moved circuits in between:
+// then as many as fit together.
+func mapOf(circuits map[ocs.CrossConnect]bool) (m ocs.Map) {
+	for x := range circuits {
+		if one, err := ocs.NewMap(x); err == nil {
+			if sum, err := m.Plus(one); err == nil {
+				m = sum
+			}
+		}
+	}
+	return m
 }
 
 // MedianAck returns the median time that device took to acknowledge, of the

@@ -12,8 +12,9 @@ import (
 )
 
 // version is the version of the line form, which the package comment
-// describes. A later one must still be a JSON object with a number "v".
-const version = 1
+// describes. A later one must still be a JSON object with a number "v". Lines that
+// version 1 can express are written as version 1, so that older programs read them.
+const version = 2
 
 // maxID fits an int on every system and a number in every JSON reader.
 const maxID = math.MaxInt32
@@ -42,6 +43,19 @@ type begun struct {
 	Remove  ocs.Map `json:"remove"`
 	Add     ocs.Map `json:"add"`
 	UndoOf  int     `json:"undo_of"`
+	Who     string  `json:"who,omitempty"`
+	// Version 2 only.
+	Group int       `json:"group,omitempty"`
+	Set   []Setting `json:"set,omitempty"`
+	Until string    `json:"until,omitempty"`
+}
+
+// v is the lowest version of the line form that expresses b.
+func (b begun) v() int {
+	if b.Group != 0 || len(b.Set) > 0 || b.Until != "" {
+		return version
+	}
+	return 1
 }
 
 type ended struct {
@@ -54,6 +68,14 @@ type ended struct {
 type outcomeRecord struct {
 	header
 	ended
+}
+
+// endOf is the line that ends a change.
+func endOf(id int, state State, detail Result) outcomeRecord {
+	return outcomeRecord{
+		header{V: 1, Kind: kindEnd, ID: id, TimeNS: time.Now().UnixNano()},
+		ended{State: state, AckNS: max(0, detail.AckNS), Error: detail.Error},
+	}
 }
 
 // record is a line of either kind, as read.
@@ -74,6 +96,10 @@ func (r record) entry() Entry {
 		Change:  ocs.Change{Remove: r.Remove, Add: r.Add},
 		State:   Pending,
 		UndoOf:  r.UndoOf,
+		Who:     r.Who,
+		Group:   r.Group,
+		Set:     r.Set,
+		Until:   r.Until,
 	}
 }
 
@@ -98,7 +124,7 @@ func decode(line []byte) (record, error) {
 	var r record
 	err := errDamaged
 	if statedir.Sealed(line) {
-		if err = json.Unmarshal(line, &r); err == nil && r.V == version {
+		if err = json.Unmarshal(line, &r); err == nil && r.V >= 1 && r.V <= version {
 			return r, nil
 		}
 	}

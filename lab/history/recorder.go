@@ -15,8 +15,9 @@ import (
 type Recorder struct {
 	ocs.Switch // what is wrapped; Close closes it
 
-	log   *Log
-	entry Entry // Switch, Device, Command and UndoOf of each change
+	log   Book
+	entry Entry // what each change has in common
+	begun int   // the ID of a change that is in the history already; it is for the next one
 
 	mu    sync.Mutex // guards all following fields
 	id    int        // of the last change, 0 if there was none
@@ -25,15 +26,25 @@ type Recorder struct {
 
 var _ ocs.Wrapper = (*Recorder)(nil)
 
-// Wrap returns sw with a record kept in l of each change. The Switch, Device,
-// Command and UndoOf of e go into each entry.
+// Book is where a Recorder keeps its record: a [Log], or what stands in for one.
+type Book interface {
+	BeginAll(ctx context.Context, entries []Entry) (ids []int, err error)
+	End(id int, state State, detail Result) error
+}
+
+// Wrap returns sw with a record kept in l of each change; see [Wrap].
+func (l *Log) Wrap(sw ocs.Switch, e Entry) *Recorder { return Wrap(l, sw, e) }
+
+// Wrap returns sw with a record kept in b of each change. The Switch, Device,
+// Command, Who, Group and UndoOf of e go into each entry. If e has an ID, the next change
+// is already recorded as that entry.
 //
 // It belongs outside of everything that may refuse a change, such as an
 // interlock or a lease gate: a change refused there is Failed, as is one
 // refused by the device. So no refusal leaves a Pending entry, and a record
 // that cannot be written keeps the change from being sent, whoever asked.
-func (l *Log) Wrap(sw ocs.Switch, e Entry) *Recorder {
-	return &Recorder{Switch: sw, log: l, entry: e}
+func Wrap(b Book, sw ocs.Switch, e Entry) *Recorder {
+	return &Recorder{Switch: sw, log: b, entry: e, begun: e.ID}
 }
 
 // Unwrap returns the Switch that is wrapped.
@@ -61,7 +72,7 @@ func (r *Recorder) Apply(ctx context.Context, c ocs.Change) (ocs.Receipt, error)
 	}
 	e := r.entry
 	e.Change = c
-	id, err := r.log.begin(ctx, e)
+	id, err := r.begin(ctx, e)
 	if err != nil {
 		return ocs.Receipt{}, fmt.Errorf("%w: %w", ErrUnrecorded, err)
 	}
@@ -80,6 +91,22 @@ func (r *Recorder) Apply(ctx context.Context, c ocs.Change) (ocs.Receipt, error)
 	defer r.mu.Unlock()
 	r.id, r.state = id, state
 	return receipt, err
+}
+
+// begin returns the ID of a change that is recorded now, or was before.
+func (r *Recorder) begin(ctx context.Context, e Entry) (int, error) {
+	r.mu.Lock()
+	id := r.begun
+	r.begun = 0
+	r.mu.Unlock()
+	if id != 0 {
+		return id, nil
+	}
+	ids, err := r.log.BeginAll(ctx, []Entry{e})
+	if err != nil {
+		return 0, err
+	}
+	return ids[0], nil
 }
 
 // refusals are the errors with which a device says that it did nothing.

@@ -228,12 +228,3 @@ func same(a, b string) bool {
 func loopback(host string) bool {
 	return host == "localhost" || host == "::1" || strings.HasPrefix(host, "127.")
 }
-
-type ignore struct{}
-
-// Ignore returns a context under which nothing is refused for a lease. It is for taking light away
-// in an emergency.
-func Ignore(ctx context.Context) context.Context { return context.WithValue(ctx, ignore{}, true) }
-
-// Ignored reports whether ctx is from Ignore.
-func Ignored(ctx context.Context) bool { return ctx.Value(ignore{}) != nil }

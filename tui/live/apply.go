@@ -2,16 +2,13 @@ package live
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/ocs"
 )
 
@@ -21,31 +18,8 @@ type acting struct {
 	recalling sync.Mutex // held while State.Undo and Redo are worked out
 
 	mu       sync.Mutex      // guards what follows
-	groups   map[int]int     // of changes that were one wish: the first of them
 	pending  []string        // what is being done
 	troubles map[string]bool // what was complained of
-}
-
-// grouped returns a copy of groups.
-func (a *acting) grouped() map[int]int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return maps.Clone(a.groups)
-}
-
-// group remembers that changes were one wish.
-func (a *acting) group(ids []int) {
-	if len(ids) < 2 {
-		return
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.groups == nil {
-		a.groups = map[int]int{}
-	}
-	for _, id := range ids {
-		a.groups[id] = ids[0]
-	}
 }
 
 // complain tells a trouble once.
@@ -83,7 +57,7 @@ func (s *Session) doing(title string) (end func()) {
 // Apply brings about what was looked at, or nothing: when a switch holds something else by
 // now, at the ports that matter, the error matches ErrChanged. Only a panic goes ahead
 // whatever is there. Apply returns when the switches were read back; what comes after, the
-// Move tells. Of several switches, in order of their names, the first that fails ends it,
+// Move tells. Several switches change as one operation: when one fails, the others are put back,
 // and Text says what was done and what was not.
 func (s *Session) Apply(ctx context.Context, p Preview) Outcome {
 	var err error
@@ -92,8 +66,6 @@ func (s *Session) Apply(ctx context.Context, p Preview) Outcome {
 		err = ErrReadOnly
 	case p.Err != nil:
 		err = p.Err
-	case s.opt.History == nil:
-		err = errors.New("nothing is sent without a history that records it")
 	case p.Empty():
 		return s.told(p, Outcome{Title: p.Title, Text: "nothing to do: everything is as wished"})
 	}
@@ -147,16 +119,8 @@ type share struct {
 	of      Preview
 	whole   bool   // nothing but what was looked at may be there
 	command string // for the history
-
-	ran    bool
-	report ocs.Report
-	id     int
-	err    error
-	done   chan struct{} // closed when it has run, or will not
+	report  lab.Report
 }
-
-// errBefore is why a switch is left alone.
-var errBefore = errors.New("a switch before it failed")
 
 // shares splits a change by switch, in order of their names.
 func shares(p Preview) []*share {
@@ -167,7 +131,7 @@ func shares(p Preview) []*share {
 			command = p.CLI[i]
 		}
 		command = unquoted(command)
-		all = append(all, &share{Part: x, of: p, whole: p.Wish.Policy == ocs.Overwrite, command: command, done: make(chan struct{})})
+		all = append(all, &share{Part: x, of: p, whole: p.Wish.Policy == ocs.Overwrite, command: command})
 	}
 	slices.SortStableFunc(all, func(a, b *share) int { return strings.Compare(a.Switch, b.Switch) })
 	return all
@@ -177,57 +141,23 @@ func shares(p Preview) []*share {
 func (s *Session) applyParts(ctx context.Context, p Preview) Outcome {
 	all := shares(p)
 	o := Outcome{Title: p.Title, Reports: map[string]ocs.Report{}}
-	if len(all) > 1 { // that one has changed leaves all alone
-		if err := s.unchanged(ctx, all); err != nil {
-			o.Err = fmt.Errorf("nothing was changed: %w", err)
-			o.Text = p.Title + ": " + o.Err.Error()
-			return s.told(p, o)
-		}
-	}
 	var unmeasured error
-	o.Move, unmeasured = s.send(ctx, p, all)
+	o.Move, unmeasured, o.Err = s.send(ctx, p, all)
 	for _, x := range all {
-		if x.ran {
-			o.Reports[x.Switch] = x.report
+		if x.report.ReadBack || x.report.Receipt.Requests > 0 {
+			o.Reports[x.Switch] = x.report.Report
 		}
-		if x.id != 0 {
-			o.ID = append(o.ID, x.id)
-			s.setOrigins(x.Switch, x.report, x.id)
-		}
-		if x.err != nil && !errors.Is(x.err, errBefore) && o.Err == nil {
-			o.Err = x.err
+		if x.report.ID != 0 {
+			o.ID = append(o.ID, x.report.ID)
+			s.setOrigins(x.Switch, x.report.Report, x.report.ID)
 		}
 		s.touch(x.Switch)
 	}
-	s.act.group(o.ID)
 	o.Text = outcomeText(p, all, o)
 	if o.Err == nil && unmeasured != nil {
 		o.Text += "; it was not measured: " + unmeasured.Error()
 	}
 	return s.told(p, o)
-}
-
-// unchanged reads all switches once more, and returns an error that matches ErrChanged when
-// one holds something else than when it was looked at.
-func (s *Session) unchanged(ctx context.Context, all []*share) error {
-	errs := make([]error, len(all))
-	var wait sync.WaitGroup
-	for i, x := range all {
-		wait.Go(func() {
-			_, now, err := s.read(ctx, x.Switch)
-			if err == nil {
-				err = x.still(now.m)
-			}
-			errs[i] = aboutSwitch(x.Switch, err)
-		})
-	}
-	wait.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // still returns an error that matches ErrChanged when a switch that holds have is not as it
@@ -255,118 +185,67 @@ func holds(circuits []ocs.CrossConnect, verb string) string {
 	return verb + " " + circuits[0].String()
 }
 
-// send has the switches carry out their shares, one after another, and measures that. It
-// returns the number of the Move, and why it was not measured.
-func (s *Session) send(ctx context.Context, p Preview, all []*share) (move int, unmeasured error) {
+// send applies the shares of all switches as one operation, and measures that. It returns the number of the Move, why
+// it was not measured, and why it failed.
+func (s *Session) send(ctx context.Context, p Preview, all []*share) (move int, unmeasured, failed error) {
+	began := false
+	apply := func(ctx context.Context) { began, failed = true, s.applyShares(ctx, all) }
 	m := measurement{
 		title: p.Title, cli: strings.Join(p.CLI, " && "), by: "us",
 		after: map[string]ocs.Map{}, do: map[string]func(context.Context, *lab.Opened) (ocs.Report, error){},
 	}
-	var before *share
+	var once sync.Once
 	for _, x := range all {
 		if x.Change.Empty() {
-			s.carryOut(ctx, nil, x)
 			continue
 		}
 		after, err := x.Change.ApplyTo(x.Have)
 		if err != nil {
-			x.err = err
-			close(x.done)
-			return 0, err
+			return 0, nil, err
 		}
-		last := before
 		m.after[x.Switch] = after
-		m.do[x.Switch] = func(ctx context.Context, sw *lab.Opened) (ocs.Report, error) {
-			s.inTurn(ctx, sw, last, x)
-			return x.report, x.err
+		m.do[x.Switch] = func(ctx context.Context, _ *lab.Opened) (ocs.Report, error) {
+			once.Do(func() { apply(ctx) }) // the first one applies all, and the others wait for it
+			return x.report.Report, failed
 		}
-		before = x
 	}
-	if len(m.do) == 0 {
-		return 0, nil
+	if len(m.do) > 0 {
+		_, move, unmeasured = s.measure(ctx, m)
 	}
-	_, move, unmeasured = s.measure(ctx, m)
-	if unmeasured == nil || slices.ContainsFunc(all, func(x *share) bool { return x.ran && !x.Change.Empty() || x.err != nil }) {
-		return move, unmeasured
+	once.Do(func() {
+		if len(m.do) == 0 || unmeasured != nil { // that it cannot be measured is no reason not to do it
+			apply(ctx)
+		}
+	})
+	if !began {
+		failed = unmeasured
 	}
-	// It was not begun to be measured, which is no reason not to do it.
-	before = nil
+	return move, unmeasured, failed
+}
+
+// applyShares sends what was looked at through the gate of the lab, if all is still as it was then.
+func (s *Session) applyShares(ctx context.Context, all []*share) error {
+	var intents []lab.Intent
+	var gate *lab.Gate
 	for _, x := range all {
-		if x.Change.Empty() {
-			continue
-		}
 		sw, err := s.open(ctx, x.Switch)
 		if err != nil {
-			x.err = err
-			close(x.done)
-		} else {
-			s.inTurn(ctx, sw, before, x)
+			return err
 		}
-		before = x
+		gate = sw.Gate()
+		intents = append(intents, lab.Intent{On: sw, Command: x.command, UndoOf: x.Undo,
+			Plan: func(have ocs.Map) (ocs.Change, error) {
+				if err := s.onBasis(x.of); err != nil { // a switch before it may have taken long
+					return ocs.Change{}, err
+				}
+				return x.Change, x.still(have)
+			}})
 	}
-	return move, unmeasured
-}
-
-// inTurn waits until the switch before has done its share, and does nothing when that
-// failed.
-func (s *Session) inTurn(ctx context.Context, sw *lab.Opened, before, x *share) {
-	defer close(x.done)
-	if before != nil {
-		select {
-		case <-before.done:
-		case <-ctx.Done():
-			x.err = context.Cause(ctx)
-			return
-		}
-		if before.err != nil {
-			x.err = errBefore
-			return
-		}
+	reports, err := gate.ApplyAll(ctx, intents)
+	for i, x := range all {
+		x.report = reports[i]
 	}
-	s.carryOut(ctx, sw, x)
-}
-
-// carryOut does the share of one switch: recorded, sent, read back. One of which nothing is
-// left to be done is only recorded.
-func (s *Session) carryOut(ctx context.Context, sw *lab.Opened, x *share) {
-	x.ran = true
-	if x.Change.Empty() {
-		x.id, x.err = s.alreadyBack(x)
-		return
-	}
-	rec := s.opt.History.Wrap(sw, history.Entry{Switch: x.Switch, Device: sw.Device, Command: x.command, UndoOf: x.Undo})
-	x.report, x.err = ocs.Execute(ctx, rec, func(have ocs.Map) (ocs.Change, error) {
-		if err := s.onBasis(x.of); err != nil { // a switch before it may have taken long
-			return ocs.Change{}, err
-		}
-		return x.Change, x.still(have)
-	})
-	recorded := rec.Confirm(x.report, x.err)
-	x.id = rec.ID()
-	x.err = aboutSwitch(x.Switch, x.err)
-	if x.err != nil && !x.report.ReadBack && x.report.Receipt.Requests > 0 {
-		x.err = fmt.Errorf("%w; it may have taken effect: see change %d in the history", x.err, x.id)
-	}
-	if recorded != nil && x.err != nil {
-		x.err = fmt.Errorf("%w; %w", x.err, recorded)
-	} else if recorded != nil {
-		x.err = recorded
-	}
-}
-
-// alreadyBack records an undo that found nothing to do.
-func (s *Session) alreadyBack(x *share) (int, error) {
-	for device, name := range s.devices() {
-		if name != x.Switch {
-			continue
-		}
-		id, err := s.opt.History.Begin(history.Entry{Switch: x.Switch, Device: device, Command: x.command, UndoOf: x.Undo})
-		if err != nil {
-			return 0, err
-		}
-		return id, s.opt.History.End(id, history.Done, history.Result{})
-	}
-	return 0, fmt.Errorf("the switch %.60q %w", x.Switch, lab.ErrUnknown)
+	return err
 }
 
 // setOrigins notes that the circuits a change has made are ours.
@@ -383,23 +262,23 @@ func (s *Session) setOrigins(sw string, r ocs.Report, id int) {
 
 // outcomeText says what became of a change in one sentence.
 func outcomeText(p Preview, all []*share, o Outcome) string {
+	if o.Err != nil {
+		return p.Title + ": " + o.Err.Error()
+	}
 	var texts []string
 	several := len(all) > 1
 	var slowest time.Duration
 	for _, x := range all {
-		text := x.text(o.Err != nil)
-		if several && x.err == nil {
+		text := x.text()
+		if several {
 			text = x.Switch + ": " + text
 		}
 		texts = append(texts, text)
-		if !x.report.Receipt.Acked.IsZero() {
-			slowest = max(slowest, x.report.Receipt.Acked.Sub(x.report.Receipt.SendStart))
+		if r := x.report.Receipt; !r.Acked.IsZero() {
+			slowest = max(slowest, r.Acked.Sub(r.SendStart))
 		}
 	}
 	text := strings.Join(texts, "; ")
-	if o.Err != nil {
-		return text
-	}
 	if slowest > 0 {
 		text += ", read back as asked, acknowledged in " + digits(slowest)
 		if several {
@@ -420,16 +299,9 @@ func outcomeText(p Preview, all []*share, o Outcome) string {
 	return fmt.Sprintf("%s; %s (%s %s)", text, key, change, list(o.ID))
 }
 
-// text says what became of one switch; failed is whether another one, or this, did.
-func (x *share) text(failed bool) string {
-	switch {
-	case errors.Is(x.err, errBefore) || x.err == nil && !x.ran:
-		return x.Switch + " was not touched"
-	case x.err != nil && strings.HasPrefix(x.err.Error(), x.Switch):
-		return x.err.Error()
-	case x.err != nil:
-		return x.Switch + ": " + x.err.Error()
-	case x.Change.Empty():
+// text says what became of one switch.
+func (x *share) text() string {
+	if x.Change.Empty() {
 		return fmt.Sprintf("nothing of change %d was left, it counts as taken back", x.Undo)
 	}
 	var did []string
@@ -439,11 +311,12 @@ func (x *share) text(failed bool) string {
 	if m := x.report.Change.Remove; m.Len() > 0 {
 		did = append(did, circuitsText(m)+" removed")
 	}
-	text := strings.Join(did, ", ")
-	if failed && x.id != 0 {
-		text += fmt.Sprintf(" (change %d)", x.id)
+	for _, l := range x.report.Light {
+		if l.State == lab.LightNoInput {
+			did = append(did, fmt.Sprintf("no input light at port %d", l.Circuit.Ingress))
+		}
 	}
-	return text
+	return strings.Join(did, ", ")
 }
 
 // list writes numbers for people.

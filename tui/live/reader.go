@@ -125,10 +125,7 @@ func (r *reader) dialOnce(done chan struct{}) {
 	defer close(done)
 	r.dialing, r.failed = nil, err
 	if err == nil {
-		r.opened = &lab.Opened{
-			Switch: &gate{Switch: o.Switch, s: r.s, name: r.name, own: r.own},
-			Name:   o.Name, Device: o.Device, Emulated: o.Emulated,
-		}
+		r.opened = o.Around(r.gated)
 	}
 }
 

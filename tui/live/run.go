@@ -218,7 +218,7 @@ func (s *Session) StartRun(ctx context.Context, policy ocs.Policy) error {
 			}
 		}
 		command := runWords(runs.Meta{File: run.Path, Figure: figure, Mode: string(policy), Rung: rung})
-		opt.Command = command.recorded()
+		opt.Lab.Command = command.recorded()
 		return execution.Begin(ctx, opt, execution.Creation{
 			File: run.File, Lab: l, LabText: text, Plan: run.Plan, Mode: policy, Rung: rung, Figure: figure, Command: command,
 		})
@@ -332,7 +332,7 @@ func (s *Session) Resume(ctx context.Context, id string) error {
 		return fmt.Errorf("%s is a run of another lab (%s): ocslab runs resume %s goes on with it", id, labWords(m), id)
 	}
 	return s.begin(ctx, func(ctx context.Context, opt execution.Options) (*execution.Execution, error) {
-		opt.Command = "runs resume " + id
+		opt.Lab.Command = "runs resume " + id
 		return execution.Resume(ctx, opt, id)
 	})
 }
@@ -422,7 +422,7 @@ func (s *Session) prepare(ctx context.Context, make func(context.Context, execut
 	opt := s.opt.Lab
 	opt.Trace = s.trace
 	x, err := make(ctx, execution.Options{
-		Store: store, Lab: opt, History: s.opt.History,
+		Store: store, Lab: opt,
 		Version: s.opt.Version, Revision: s.opt.Revision,
 	})
 	if err != nil && ctx.Err() != nil {

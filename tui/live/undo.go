@@ -74,7 +74,6 @@ type deeds struct {
 	entries []history.Entry
 	calls   []panics.Call
 	devices map[string]string // names of the lab's switches by device
-	groups  map[int]int       // of changes that were one wish: the first of them
 }
 
 // root returns the change that an entry, which may be an undo or a redo, comes back to, and
@@ -115,7 +114,7 @@ func (p deeds) redoable(e history.Entry) bool {
 func (p deeds) newest(want func(history.Entry) bool) (r reversal) {
 	for _, e := range slices.Backward(p.entries) {
 		first := len(r.entries) == 0
-		if !first && (p.groups[e.ID] == 0 || p.groups[e.ID] != p.groups[r.entries[0].ID]) || !want(e) {
+		if !first && (e.Group == 0 || e.Group != r.entries[0].Group) || !want(e) {
 			continue
 		}
 		if first {
@@ -192,7 +191,6 @@ func (s *Session) deeds() (deeds, error) {
 	p.calls = slices.DeleteFunc(p.calls, func(c panics.Call) bool {
 		return !slices.ContainsFunc(c.Dark, func(d panics.Dark) bool { return p.devices[d.Device] != "" })
 	})
-	p.groups = s.act.grouped()
 	return p, nil
 }
 

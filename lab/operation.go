@@ -1,0 +1,98 @@
+package lab
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/ocslab/ocslab/drivers"
+	"github.com/ocslab/ocslab/lab/history"
+	"github.com/ocslab/ocslab/lab/lease"
+	"github.com/ocslab/ocslab/ocs"
+)
+
+// Operation records the changes that are made directly on sessions of a switch as one group of the history. It is for
+// the conformance suite, which tests the driver's own calls: each is guarded and recorded, but not planned or read back.
+type Operation struct {
+	gate *Gate
+	on   *Opened
+
+	mu    sync.Mutex // guards group
+	group int
+}
+
+// Operation begins an operation on a switch.
+func (g *Gate) Operation(on *Opened) *Operation { return &Operation{gate: g, on: on} }
+
+// Session opens one more session with the switch, whose changes are recorded. The caller closes it.
+func (op *Operation) Session(ctx context.Context) (ocs.Switch, error) {
+	sw, err := op.on.again(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e := op.gate.entry(op.on, Intent{})
+	return history.Wrap(op, op.gate.guardedBy(op.on.at, sw, op), e), nil
+}
+
+// BeginAll records changes as part of the operation.
+func (op *Operation) BeginAll(ctx context.Context, entries []history.Entry) ([]int, error) {
+	op.mu.Lock()
+	defer op.mu.Unlock()
+	for i := range entries {
+		if entries[i].Group = op.group; op.group == 0 {
+			entries[i].Group = history.NewGroup
+		}
+	}
+	ids, err := op.gate.auth.BeginAll(ctx, entries)
+	if err == nil && op.group == 0 {
+		op.group = ids[0]
+	}
+	return ids, err
+}
+
+// End records what became of a change.
+func (op *Operation) End(id int, state history.State, detail history.Result) error {
+	return op.gate.auth.End(id, state, detail)
+}
+
+// Lease takes the right to move ports of a switch for as long as this program runs, or until release is called. It
+// waits for a change of the switch that is in progress. The error matches [lease.ErrLeased] if another has any of them.
+func (g *Gate) Lease(ctx context.Context, o *Opened, ports []ocs.Port, holder string) (release func() error, err error) {
+	unlock, err := g.lock(ctx, o.at)
+	if err != nil {
+		return nil, named(o.Name, err)
+	}
+	defer unlock()
+	ports = slices.Sorted(slices.Values(ports))
+	return g.auth.Take(ctx, lease.Lease{Device: o.Device, Switch: o.Name, Ports: slices.Compact(ports), Holder: holder})
+}
+
+// Kept returns the ports of a switch that this program may not touch now, and why: they are protected, or leased to
+// others.
+func (g *Gate) Kept(o *Opened) (map[ocs.Port]error, error) {
+	in, ok := ocs.As[*guard](o)
+	if !ok {
+		return nil, nil
+	}
+	return in.kept()
+}
+
+// InPanic returns an error that matches [panics.ErrInForce] while a panic keeps ports of a switch dark.
+func (g *Gate) InPanic(ctx context.Context, o *Opened) error {
+	calls, err := g.calls(ctx, o.at)
+	if err != nil {
+		return err
+	}
+	for _, c := range calls {
+		if _, dark := c.On(o.Device); dark && c.Lifted.IsZero() {
+			return c.Refusal()
+		}
+	}
+	return nil
+}
+
+// sameDevice reports whether two devices are one: the same text, or addresses that are the same once their names are
+// resolved.
+func sameDevice(ctx context.Context, a, b string) bool {
+	return a == b || drivers.SameAddress(ctx, a, b)
+}
