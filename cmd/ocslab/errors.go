@@ -13,6 +13,7 @@ import (
 	"github.com/ocslab/ocslab/experiment/runs"
 	firmwarenotes "github.com/ocslab/ocslab/firmware-notes"
 	"github.com/ocslab/ocslab/lab"
+	"github.com/ocslab/ocslab/lab/blackout"
 	"github.com/ocslab/ocslab/lab/panics"
 	"github.com/ocslab/ocslab/linkmon/watch"
 	"github.com/ocslab/ocslab/ocs"
@@ -64,7 +65,7 @@ func exitCode(err error) int {
 	case errors.Is(err, ocs.ErrConflict), errors.Is(err, ocs.ErrInterlock), errors.Is(err, ocs.ErrLeaseLost), errors.Is(err, runs.ErrBusy),
 		errors.Is(err, panics.ErrInForce), errors.Is(err, shim.ErrRefused), errors.Is(err, shim.ErrStale):
 		return exitRefused
-	case errors.Is(err, ocs.ErrVerify), errors.Is(err, mzi.ErrVerification), errors.Is(err, watch.ErrIncomplete), errors.Is(err, errLimit),
+	case errors.Is(err, ocs.ErrVerify), errors.Is(err, blackout.ErrContradiction), errors.Is(err, mzi.ErrVerification), errors.Is(err, watch.ErrIncomplete), errors.Is(err, errLimit),
 		errors.Is(err, errUnsafe), errors.Is(err, fit.ErrDrifted), errors.Is(err, errLoss),
 		errors.Is(err, collective.ErrStalled), errors.Is(err, hbd.ErrMixed), errors.Is(err, hbd.ErrHalfOpen):
 		return exitVerify

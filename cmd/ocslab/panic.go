@@ -1,13 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/ocslab/ocslab/internal/shell"
+	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/lab/blackout"
 	"github.com/ocslab/ocslab/lab/panics"
 	"github.com/ocslab/ocslab/ocs"
@@ -23,30 +27,36 @@ type panicFlags struct {
 func (a *app) panicCommand() *cobra.Command {
 	var f panicFlags
 	c := &cobra.Command{
-		Use:   "panic --reason TEXT [SWITCH...]",
+		Use:   "panic [--reason TEXT] [SWITCH...]",
 		Short: "Take the light from the lab's ports at once, or give it back",
-		Long: `Take the light from all ports that NICs of the lab hang on, and from boards of
-transceivers with cables of the lab, except protected ports, on all switches of the lab
-or those named, all at the same time: close the shutters or, where there are none,
+		Long: `Take the light from all ports that NICs of the lab are connected to, and from boards
+of transceivers with cables of the lab, except protected ports, on all switches of the
+lab or those named, all at the same time: close the shutters or, where there are none,
 remove the circuits. Other light is left alone, and a switch that fails holds up no
-other. Exit code 1: no light of the lab was there to take, so no panic is in force; the
-sentence says what may be lit and how to darken it.
+other. It needs nothing but the switches: no state directory, history or lock. Exit
+code 1: no light of the lab was there to take, so no panic is in force; the sentence
+says what may be lit and how to darken it.
 
-What is closed and removed is written to the state directory before it is sent.
-"ocslab panic --lift" opens exactly those shutters and puts the circuits back, as far as
-their ports are free; with --id, those of one panic. "ocslab panic" alone shows what is
-dark, and what has failed or not confirmed that it is. While a panic is in force, no run
-begins and no circuit is made that would bring light to where it is to be dark.`,
+What is closed and removed is written to the state directory before it is sent, where
+that is possible. "ocslab panic --lift" opens exactly those shutters and connects the
+circuits again, as far as their ports are free; with --id, those of one panic. What is
+not on record is printed, with the commands that give it back. "ocslab panic --status"
+reads the switches and says what is dark and what is lit, beside what the record says;
+exit code 5: they contradict each other. While a panic is in force, no run begins and
+no circuit is made that would bring light to where it is to be dark.`,
 		Example: "  ocslab --lab lab.yaml panic --reason 'work at the rack'\n  ocslab --lab lab.yaml panic --lift",
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.panic(cmd, f, args) },
 	}
-	c.Flags().StringVar(&f.reason, "reason", "", "why, in a few `WORDS`")
+	c.Flags().StringVar(&f.reason, "reason", blackout.NoReason, "why, in a few `WORDS`")
 	c.Flags().BoolVar(&f.lift, "lift", false, "give back the light that was taken")
 	c.Flags().IntVar(&f.id, "id", 0, "lift only the panic of this `NUMBER`, as --status has it")
-	c.Flags().BoolVar(&f.status, "status", false, "show what is dark")
+	c.Flags().BoolVar(&f.status, "status", false, "read the switches, and show what is dark")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print what would be done and do nothing")
 	return c
 }
+
+// statusPatience is how long --status waits for a switch.
+const statusPatience = 10 * time.Second
 
 // panic does what the flags say.
 func (a *app) panic(cmd *cobra.Command, f panicFlags, names []string) error {
@@ -60,42 +70,59 @@ func (a *app) panic(cmd *cobra.Command, f panicFlags, names []string) error {
 		return usagef("--id: want the number of a panic, as --status has it")
 	case len(names) > 0 && (f.lift || f.status):
 		return usagef("--lift and --status are about all switches: name none")
-	case reasoned && strings.TrimSpace(f.reason) == "":
-		return usagef("say why: --reason TEXT")
 	}
-	l, err := a.needLab()
+	opt, err := a.panicOptions(f)
 	if err != nil {
 		return err
 	}
-	log, err := a.history()
-	if err != nil {
-		return err
-	}
-	dir, err := a.stateDir()
-	if err != nil {
-		return err
-	}
-	b := blackout.New(blackout.Options{
-		File: l.File, Device: l.Device, Open: l.Switch, History: log, StateDir: dir, Command: commandLine(),
-	})
+	b := blackout.New(opt)
 	switch {
 	case f.lift:
 		return a.liftPanic(cmd.Context(), b, f)
-	case reasoned && f.dryRun:
+	case f.status:
+		return a.panicStatus(cmd.Context(), b)
+	case f.dryRun:
 		steps, err := b.Plan(cmd.Context(), names...)
 		if err != nil {
 			return err
 		}
 		return a.panicSteps(steps)
-	case reasoned:
-		results, err := b.Panic(cmd.Context(), panics.Call{Who: panics.Me(), Reason: f.reason}, names...)
-		a.panicResults(results)
-		if len(results) > 0 && !errors.Is(err, blackout.ErrNothing) {
-			a.printf("\"ocslab panic --lift\" gives the light back\n")
-		}
-		return err
 	}
-	return a.panicStatus(b, f.status, names)
+	results, err := b.Panic(cmd.Context(), panics.Call{Who: panics.Me(), Reason: f.reason}, names...)
+	a.panicResults(results)
+	if len(results) > 0 && !errors.Is(err, blackout.ErrNothing) {
+		a.panicUndo(results)
+	}
+	return err
+}
+
+// panicOptions returns what a panic works with. The state directory and the history are left out where they cannot be
+// had, but for lifting.
+func (a *app) panicOptions(f panicFlags) (opt blackout.Options, err error) {
+	file, err := a.file()
+	if err != nil {
+		return opt, err
+	}
+	if file == nil {
+		return opt, usagef("this needs --lab FILE")
+	}
+	with := lab.Options{Emulated: a.set.Emulated, Timeout: a.set.Timeout, Trace: a.tracer(), Join: true}
+	if with.Password, err = a.password(); err != nil {
+		return opt, err
+	}
+	var unkept error
+	if with.StateDir, unkept = a.stateDir(); unkept == nil {
+		opt.History, unkept = a.history()
+	}
+	if unkept != nil && f.lift {
+		return opt, unkept
+	}
+	a.bench = lab.New(file, with)
+	opt.File, opt.Device, opt.Open, opt.StateDir, opt.Command = file, a.bench.Device, a.bench.Emergency, with.StateDir, commandLine()
+	if f.status {
+		opt.Patience = statusPatience
+	}
+	return opt, nil
 }
 
 func (a *app) liftPanic(ctx context.Context, b *blackout.Blackout, f panicFlags) error {
@@ -105,14 +132,52 @@ func (a *app) liftPanic(ctx context.Context, b *blackout.Blackout, f panicFlags)
 	}
 	if f.dryRun {
 		steps, err := b.PlanLift(ctx, numbers...)
-		if err != nil {
-			return noneToLift(err, f.id)
-		}
-		return a.panicSteps(steps)
+		return errors.Join(a.panicSteps(steps), noneToLift(err, f.id))
 	}
 	results, err := b.Lift(ctx, numbers...)
 	a.panicResults(results)
 	return noneToLift(err, f.id)
+}
+
+// program is ocslab with what makes it open the same lab, and a command.
+func (a *app) program(args ...string) string {
+	all := []string{"ocslab"}
+	if a.set.Lab != "" {
+		all = append(all, "--lab", a.set.Lab)
+	}
+	if a.set.Emulated {
+		all = append(all, "--emulated")
+	}
+	if a.set.StateDir != "" {
+		all = append(all, "--state-dir", a.set.StateDir)
+	}
+	return shell.Line(append(all, args...)...)
+}
+
+// byHand are the commands that give back what is not on record, each once, and why it is not.
+func (a *app) byHand(results []blackout.Result) (commands []string, why error) {
+	for _, r := range results {
+		why = cmp.Or(why, r.Unrecorded)
+		for _, args := range r.ByHand() {
+			if line := a.program(args...); !slices.Contains(commands, line) {
+				commands = append(commands, line)
+			}
+		}
+	}
+	return commands, why
+}
+
+// panicUndo says how the light comes back.
+func (a *app) panicUndo(results []blackout.Result) {
+	commands, why := a.byHand(results)
+	if len(commands) == 0 {
+		a.printf("\"ocslab panic --lift\" gives the light back\n")
+		return
+	}
+	a.printf("not all of that is on record: %v\nthese commands give the light back:\n", why)
+	for _, line := range commands {
+		a.printf("  %s\n", line)
+	}
 }
 
 func noneToLift(err error, id int) error {
@@ -130,7 +195,7 @@ type panicLine struct {
 	Switch  string  `json:"switch"`
 	Closed  string  `json:"closed"`  // ports whose shutters were closed or, lifted, are open again
 	Removed ocs.Map `json:"removed"` // circuits that were removed or, lifted, are back
-	State   string  `json:"state"`   // "dark", "failed", "lifted", "asked"; "left" of a switch left alone; "planned" with --dry-run
+	State   string  `json:"state"`   // "dark", "failed", "lifted", "asked"; "left" of a switch left alone; "planned" with --dry-run; "none": no panic in force is about it
 	Left    ocs.Map `json:"left,omitzero"`
 	Note    string  `json:"note,omitempty"`
 	Reason  string  `json:"reason,omitempty"`
@@ -138,6 +203,11 @@ type panicLine struct {
 	At      string  `json:"at,omitempty"` // RFC 3339
 	ID      int     `json:"id,omitempty"` // of the panic, with --status
 	Error   string  `json:"error,omitempty"`
+	// With --status: what the switch says.
+	Now string   `json:"now,omitempty"` // "dark", "lit", "unknown"
+	Lit *ocs.Map `json:"lit,omitempty"` // the lab's circuits that no shutter of the lab's ports darkens
+	// Undo are the commands that give back what is not on record.
+	Undo []string `json:"undo,omitempty"`
 }
 
 // lineOf is what a step does, with what has become of it.
@@ -202,7 +272,9 @@ func (a *app) panicResults(results []blackout.Result) {
 			state = "left"
 		}
 		if a.set.JSON {
-			a.json(lineOf(r.Step, state, r.Err))
+			line := lineOf(r.Step, state, r.Err)
+			line.Undo, _ = a.byHand([]blackout.Result{r})
+			a.json(line)
 			continue
 		}
 		words := stepWords(r.Step, true)
@@ -216,18 +288,14 @@ func (a *app) panicResults(results []blackout.Result) {
 	}
 }
 
-// panicStatus prints what is dark. Without --status there has to be something.
-func (a *app) panicStatus(b *blackout.Blackout, asked bool, names []string) error {
-	calls, err := b.InForce()
-	if err != nil {
+// panicStatus prints what the record says, and what the switches say now.
+func (a *app) panicStatus(ctx context.Context, b *blackout.Blackout) error {
+	calls, unread := b.InForce()
+	now := b.Status(ctx, calls)
+	err := errors.Join(blackout.Contradictions(now), unread)
+	if a.set.JSON {
+		a.statusLines(calls, now)
 		return err
-	}
-	if len(calls) == 0 || len(names) > 0 {
-		if !asked {
-			return usagef("say why: --reason TEXT")
-		}
-		a.printf("no panic is in force\n")
-		return nil
 	}
 	for _, c := range calls {
 		a.printf("panic %d since %s, by %s: %s\n", c.N, c.At.Local().Format(time.DateTime), c.Who, c.Reason)
@@ -236,22 +304,79 @@ func (a *app) panicStatus(b *blackout.Blackout, asked bool, names []string) erro
 			if d.Lifted {
 				continue
 			}
-			step := blackout.Step{Switch: d.Switch, Close: d.Closed, Change: ocs.Change{Remove: d.Removed}}
-			if a.set.JSON {
-				line := lineOf(step, string(d.Now()), nil)
-				line.Reason, line.Who, line.At, line.ID, line.Error = c.Reason, c.Who, c.At.Format(time.RFC3339Nano), c.N, d.Why
-				a.json(line)
-			}
-			words := stepWords(step, true)
+			words := stepWords(stepOf(d), true)
 			if d.Now() != panics.IsDark {
 				words = d.What()
 			}
 			t.row(d.Switch, string(d.Now()), words)
 		}
-		if !a.set.JSON {
-			t.write(a.out, "  ")
+		t.write(a.out, "  ")
+	}
+	switch {
+	case len(calls) > 0:
+		a.printf("\"ocslab panic --lift\" gives the light back\n")
+	case unread == nil:
+		a.printf("no panic is in force\n")
+	}
+	a.printf("the switches now\n")
+	t := table{}
+	for _, n := range now {
+		words := n.Lit.String()
+		if n.Err != nil {
+			words = n.Err.Error()
+		}
+		if n.Contradiction != "" {
+			words = n.Contradiction
+			if len(n.Shut) > 0 && n.Light == blackout.NowDark {
+				words += "; " + a.program("shutters", n.Switch, "open", ocs.FormatPorts(n.Shut)) + " opens them"
+			}
+		}
+		t.row(n.Switch, string(n.Light), words)
+	}
+	t.write(a.out, "  ")
+	return err
+}
+
+// stepOf is what a panic has done to a switch.
+func stepOf(d panics.Dark) blackout.Step {
+	return blackout.Step{Switch: d.Switch, Close: d.Closed, Change: ocs.Change{Remove: d.Removed}}
+}
+
+// statusLines writes a line for each panic in force and each of its switches, and one for each other switch.
+func (a *app) statusLines(calls []panics.Call, now []blackout.Now) {
+	told := map[string]bool{}
+	for _, c := range calls {
+		for _, d := range c.Dark {
+			if d.Lifted {
+				continue
+			}
+			line := lineOf(stepOf(d), string(d.Now()), nil)
+			line.Reason, line.Who, line.At, line.ID, line.Error = c.Reason, c.Who, c.At.Format(time.RFC3339Nano), c.N, d.Why
+			for _, n := range now {
+				if n.Device == d.Device {
+					line.setNow(n)
+					told[n.Switch] = true
+				}
+			}
+			a.json(line)
 		}
 	}
-	a.printf("\"ocslab panic --lift\" gives the light back\n")
-	return nil
+	for _, n := range now {
+		if !told[n.Switch] {
+			line := lineOf(blackout.Step{Switch: n.Switch}, "none", n.Err)
+			line.setNow(n)
+			a.json(line)
+		}
+	}
+}
+
+// setNow says what a switch holds now.
+func (l *panicLine) setNow(n blackout.Now) {
+	l.Now = string(n.Light)
+	if n.Light != blackout.NowUnknown {
+		l.Lit = &n.Lit
+	}
+	if l.Note == "" {
+		l.Note = n.Contradiction
+	}
 }

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
+	"strconv"
 	"sync"
 	"time"
 
@@ -17,23 +17,30 @@ import (
 )
 
 var (
-	// ErrReason: a panic was called without a reason. Nothing was sent.
-	ErrReason = errors.New("say why: to darken a lab takes a reason")
 	// ErrNone: no panic is in force.
 	ErrNone = errors.New("no panic is in force")
 	// ErrNothing: a panic found no light of the lab to take, and so is not in force.
 	ErrNothing = errors.New("no light was taken, and no panic is in force")
 )
 
+// NoReason is the reason of a panic that was called without one.
+const NoReason = "no reason given"
+
+// lockWait is how long a lift waits for a change of another process that is in progress.
+const lockWait = 10 * time.Second
+
 // Options are what a Blackout works with.
 type Options struct {
 	File *lab.File
 	// Device names a switch as the history does, without opening it.
 	Device func(name string) (string, error)
-	// Open returns a switch, with the interlock of the lab around it. It is called for
-	// several switches at once.
-	Open     func(ctx context.Context, name string) (*lab.Opened, error)
-	History  *history.Log
+	// Open opens a session of its own with a switch, past the guard of the lab, as
+	// [lab.Lab.Emergency] does. It is called for several switches at once. The session is closed
+	// after use.
+	Open func(ctx context.Context, name string) (sw ocs.Switch, device string, err error)
+	// History may be nil for a panic, which then is not recorded there.
+	History *history.Log
+	// StateDir may be "" for a panic, which then cannot be lifted by its record.
 	StateDir string
 	Command  string // the command line, for the history
 
@@ -42,6 +49,9 @@ type Options struct {
 	// Patience is how long a switch may take to say what it holds before Last is used; 0 is
 	// as long as it takes.
 	Patience time.Duration
+	// Lock takes the lock under which changes are made to a switch, when no change of another
+	// process is in progress any more. A panic does not wait for it before it darkens. It may be nil.
+	Lock func(ctx context.Context, name string) (unlock func(), err error)
 }
 
 // Blackout darkens a lab and lights it again. It is safe for concurrent use.
@@ -55,8 +65,28 @@ type Result struct {
 	Step   // what was to be done
 	State  panics.State
 	Report ocs.Report // of the change of circuits
-	ID     int        // of that in the history, 0 if nothing was sent
+	ID     int        // of that in the history, 0 if it is not there
 	Err    error      // why it failed, nil otherwise
+	// Unrecorded says why lifting the panic would not give back all of what was taken here; nil when it would.
+	Unrecorded error
+	panic      int // number of the panic, if anything of it is on record
+}
+
+// ByHand are the commands, without the name of the program, that give back what was taken when the record cannot.
+func (r Result) ByHand() (commands [][]string) {
+	if r.Unrecorded == nil {
+		return nil
+	}
+	if r.panic != 0 { // it would refuse the others
+		commands = append(commands, []string{"panic", "--lift", "--id", strconv.Itoa(r.panic)})
+	}
+	if len(r.Close) > 0 {
+		commands = append(commands, []string{"shutters", r.Switch, "open", ocs.FormatPorts(r.Close)})
+	}
+	if r.Change.Remove.Len() > 0 {
+		commands = append(commands, []string{"connect", r.Switch, r.Change.Remove.String()})
+	}
+	return commands
 }
 
 // names are the switches asked for, or all of the lab, in order of names.
@@ -89,15 +119,23 @@ func each[T any](names []string, do func(name string) T) []T {
 
 // seen is what a switch has said of itself.
 type seen struct {
-	sw       *lab.Opened // nil if it could not be opened
+	sw       ocs.Switch // nil if it could not be opened
 	geometry ocs.Geometry
 	held     Held
 	err      error
 }
 
+// close ends the session.
+func (s seen) close() {
+	if s.sw != nil {
+		_ = s.sw.Close()
+	}
+}
+
 // look opens a switch and asks what it holds, and the shutters of ports.
 func (b *Blackout) look(ctx context.Context, name string, ports []ocs.Port) (s seen) {
-	if s.sw, s.err = b.opt.Open(ctx, name); s.err != nil {
+	if s.sw, _, s.err = b.opt.Open(ctx, name); s.err != nil {
+		s.sw = nil
 		return s
 	}
 	id, err := s.sw.Identify(ctx)
@@ -106,11 +144,16 @@ func (b *Blackout) look(ctx context.Context, name string, ports []ocs.Port) (s s
 		return s
 	}
 	s.geometry = id.Geometry
-	if s.held.Map, s.err = s.sw.CrossConnects(ctx); s.err != nil {
-		return s
-	}
-	s.held.Shut, s.err = shut(ctx, s.sw, within(id.Geometry, ports))
+	s.held, s.err = held(ctx, s.sw, within(id.Geometry, ports))
 	return s
+}
+
+// held asks a switch what it holds, and the shutters of ports.
+func held(ctx context.Context, sw ocs.Switch, ports []ocs.Port) (h Held, err error) {
+	if h.Map, err = sw.CrossConnects(ctx); err == nil {
+		h.Shut, err = shut(ctx, sw, ports)
+	}
+	return h, err
 }
 
 // within are those of ports that a device has.
@@ -153,6 +196,7 @@ func (b *Blackout) briefly(ctx context.Context, name string, ports []ocs.Port) s
 	case s := <-answer: // it was about to say why not
 		return s
 	default:
+		go func() { (<-answer).close() }()
 		return seen{err: context.Cause(ctx)}
 	}
 }
@@ -166,7 +210,8 @@ func (b *Blackout) Plan(ctx context.Context, names ...string) ([]Step, error) {
 		return nil, err
 	}
 	return each(names, func(name string) Step {
-		s, _ := b.plan(ctx, name, b.briefly)
+		s, now := b.plan(ctx, name, b.briefly)
+		now.close()
 		return s
 	}), nil
 }
@@ -203,218 +248,11 @@ func (b *Blackout) plan(ctx context.Context, name string, look looker) (Step, se
 	return s, now
 }
 
-// Panic darkens switches, those named or all of the lab, all at the same time, and returns
-// what became of each, in order of names. Of call it uses Who, Reason and, to call one again
-// that was lifted, N; else N is 0.
-//
-// The error is for all of it: it matches [ErrReason], or says which switches failed; those
-// have an Err of their own. The others are dark all the same. It matches [ErrNothing], and
-// says what may be lit and how to darken it, when no panic is in force on any of the switches
-// after all: what is dark by itself, or nobody's here, is not kept dark.
-func (b *Blackout) Panic(ctx context.Context, call panics.Call, names ...string) ([]Result, error) {
-	call.Reason = strings.TrimSpace(call.Reason)
-	if call.Reason == "" {
-		return nil, ErrReason
-	}
-	names, err := b.names(names)
-	if err != nil {
-		return nil, err
-	}
-	p := &pending{dir: b.opt.StateDir, call: call, at: time.Now()}
-	results := each(names, func(name string) Result { return b.blacken(ctx, p, name) })
-	if err := failed(results); err != nil {
-		return results, err
-	}
-	return results, b.nothing(ctx, results)
-}
-
-// pending is a panic that is being carried out. It is written when it is known what is to be
-// darkened first.
-type pending struct {
-	dir string
-	at  time.Time
-
-	mu    sync.Mutex // guards what follows
-	call  panics.Call
-	begun bool // it is written down
-}
-
-// write changes what is written down of the panic, which is begun if it was not.
-func (p *pending) write(ctx context.Context, fn func(*panics.Call)) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	err := panics.Edit(ctx, p.dir, func(c *panics.Content) error {
-		call := c.Call(p.call.N)
-		if call == nil {
-			p.call.N, p.call.At = c.Next(), p.at
-			c.Calls = append(c.Calls, p.call)
-			call = &c.Calls[len(c.Calls)-1]
-		}
-		if !call.Lifted.IsZero() { // once more, in its old place
-			call.Lifted, call.Again, call.Dark = time.Time{}, true, nil
-		}
-		fn(call)
-		return nil
-	})
-	p.begun = p.begun || err == nil
-	return err
-}
-
-// fails writes down why a switch is not dark. A panic that was lifted while the switch hung
-// does not begin anew by that.
-func (p *pending) fails(ctx context.Context, name, device, why string) error {
-	p.mu.Lock()
-	begun, n := p.begun, p.call.N
-	p.mu.Unlock()
-	if !begun {
-		return p.write(ctx, func(c *panics.Call) { c.Device(name, device).Became(panics.IsFailed, why) })
-	}
-	return panics.Edit(ctx, p.dir, func(c *panics.Content) error {
-		if call := c.Call(n); call != nil && call.Lifted.IsZero() {
-			call.Device(name, device).Became(panics.IsFailed, why)
-		}
-		return nil
-	})
-}
-
-// darkened writes down that a switch is dark. That holds for the panics before, too, which
-// wanted just that.
-func (p *pending) darkened(ctx context.Context, name, device string) error {
-	return panics.Edit(ctx, p.dir, func(c *panics.Content) error {
-		for i := range c.Calls {
-			for j := range c.Calls[i].Dark {
-				if d := &c.Calls[i].Dark[j]; d.Device == device && d.Switch == name && !d.Lifted {
-					d.Became(panics.IsDark, "")
-				}
-			}
-		}
-		return nil
-	})
-}
-
-// blacken darkens one switch.
-func (b *Blackout) blacken(ctx context.Context, p *pending, name string) Result {
-	look := b.look // without knowing anything there is no going ahead
-	if _, known := b.last(name); known {
-		look = b.briefly
-	}
-	step, now := b.plan(ctx, name, look)
-	r := Result{Step: step, State: panics.IsDark}
-	var unwritten error
-	fail := func(how string, err error) Result {
-		if step.Device != "" && unwritten == nil {
-			if e := p.fails(ctx, name, step.Device, how+": "+strings.TrimPrefix(err.Error(), name+": ")); e != nil {
-				err = fmt.Errorf("%w; that it is not dark could not be written down: %w", err, e)
-			}
-		}
-		r.State, r.Err = panics.IsFailed, about(name, "darken", err)
-		return r
-	}
-	if step.Err != nil && !step.Stale {
-		return fail("not reached", step.Err)
-	}
-	// What another panic keeps dark this one wants dark, too, when that is lifted.
-	kept, isKept := b.keptDark(step)
-	if step.Empty() && !isKept {
-		return r
-	}
-	if len(step.Close) > 0 || isKept {
-		unwritten = p.write(ctx, func(c *panics.Call) { c.Device(name, step.Device).Closed = sorted(step.Close, kept) })
-	}
-	if step.Empty() {
-		if unwritten != nil {
-			return fail("failed", fmt.Errorf("it is dark by another panic, and that this one wants it so, too, could not be written down: %w", unwritten))
-		}
-		return b.isDark(ctx, p, r)
-	}
-	sw := now.sw
-	if sw == nil { // it was not open in time
-		var err error
-		if sw, err = b.opt.Open(ctx, name); err != nil {
-			return fail("not reached", err)
-		}
-	}
-	var closing, removing error
-	if len(step.Close) > 0 {
-		closing = setShutters(ctx, sw, true, step.Close)
-	}
-	if unwritten != nil {
-		unwritten = fmt.Errorf("the shutters of %s are not in the list of what lifting the panic opens: %w", ocs.FormatPorts(step.Close), unwritten)
-	}
-	if step.Change.Remove.Len() > 0 {
-		removing = b.remove(ctx, p, sw, &r)
-	}
-	if err := joined(unwritten, closing, removing); err != nil {
-		return fail("failed", err)
-	}
-	return b.isDark(ctx, p, r)
-}
-
-// isDark writes down that a switch is dark. If it cannot, it is dark all the same.
-func (b *Blackout) isDark(ctx context.Context, p *pending, r Result) Result {
-	if err := p.darkened(ctx, r.Switch, r.Device); err != nil {
-		r.Note = strings.TrimPrefix(r.Note+"; that it is dark could not be written down: "+err.Error(), "; ")
-	}
-	return r
-}
-
-// keptDark reports whether another panic in force has darkened a switch, and which of the
-// shutters that are closed it has closed.
-func (b *Blackout) keptDark(step Step) (ports []ocs.Port, kept bool) {
-	calls, err := b.InForce()
-	if err != nil {
-		return nil, false
-	}
-	own := b.opt.File.OwnPorts(step.Switch)
-	dark := darkOn(calls, step.Device)
-	for _, p := range closedBy(dark) {
-		if step.Have.Shut[p] && slices.Contains(own, p) {
-			ports = append(ports, p)
-		}
-	}
-	return ports, len(dark) > 0
-}
-
 // sorted are the ports of all lists, each once.
 func sorted(lists ...[]ocs.Port) []ocs.Port {
 	all := slices.Concat(lists...)
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// remove takes the circuits away that no shutter darkens. It looks anew and writes down
-// what it finds: those of a step may be what the switch held long ago.
-func (b *Blackout) remove(ctx context.Context, p *pending, sw *lab.Opened, r *Result) error {
-	own, protected := b.opt.File.OwnPorts(r.Switch), b.opt.File.ProtectedPorts(r.Switch)
-	rec := b.opt.History.Wrap(sw, history.Entry{Switch: r.Switch, Device: sw.Device, Command: b.opt.Command})
-	report, err := ocs.Execute(ctx, rec, func(have ocs.Map) (ocs.Change, error) {
-		now := darken(r.Switch, own, protected, ocs.Geometry{}, Held{Map: have, Shut: r.Have.Shut})
-		r.Change, r.Left = now.Change, now.Left
-		if now.Change.Empty() {
-			return now.Change, nil
-		}
-		err := p.write(ctx, func(c *panics.Call) { c.Device(r.Switch, r.Device).Removed = now.Change.Remove })
-		if err != nil {
-			err = fmt.Errorf("no circuit was removed, as it could not be written down: %w", err)
-		}
-		return now.Change, err
-	})
-	err = joined(err, rec.Confirm(report, err))
-	r.Report, r.ID = report, rec.ID()
-	if r.ID == 0 {
-		return err
-	}
-	return joined(err, p.write(ctx, func(c *panics.Call) {
-		d := c.Device(r.Switch, r.Device)
-		d.Change = r.ID
-		c.Changes = append(c.Changes, r.ID)
-		if report.ReadBack {
-			d.Removed = d.Removed.Minus(report.After) // what is there still was not removed
-			if err == nil {
-				c.Prune(r.Device) // else it is remembered that this switch may have its light
-			}
-		}
-	}))
 }
 
 // setShutters closes or opens shutters, and reads them back.
@@ -445,13 +283,11 @@ func setShutters(ctx context.Context, sw ocs.Switch, closed bool, ports []ocs.Po
 	return fmt.Errorf("%w: the shutters of %s are closed", ocs.ErrVerify, ocs.FormatPorts(wrong))
 }
 
-// InForce returns the panics of this lab that are in force, oldest first.
+// InForce returns the panics of this lab that are in force, oldest first. With an error, which
+// says what could not be read, it returns those that could.
 func (b *Blackout) InForce() ([]panics.Call, error) {
 	calls, err := panics.Read(b.opt.StateDir)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(calls, func(c panics.Call) bool { return !c.Lifted.IsZero() || !b.Ours(c) }), nil
+	return slices.DeleteFunc(calls, func(c panics.Call) bool { return !c.Lifted.IsZero() || !b.Ours(c) }), err
 }
 
 // Ours reports whether a panic concerns a switch of this lab.
@@ -465,20 +301,24 @@ func (b *Blackout) Ours(c panics.Call) bool {
 	return false
 }
 
-// lifting are the panics in force of some numbers, or all, the newest first.
-func (b *Blackout) lifting(numbers []int) ([]panics.Call, error) {
-	calls, err := b.InForce()
-	if err != nil {
-		return nil, err
-	}
+// lifting are the panics in force of some numbers, or all, the newest first. unread says what
+// of the record cannot be read; then there may be more.
+func (b *Blackout) lifting(numbers []int) (calls []panics.Call, unread, err error) {
+	calls, unread = b.InForce()
 	if len(numbers) > 0 {
 		calls = slices.DeleteFunc(calls, func(c panics.Call) bool { return !slices.Contains(numbers, c.N) })
 	}
-	if len(calls) == 0 {
-		return nil, ErrNone
+	if unread != nil {
+		unread = fmt.Errorf("what it may hold was not lifted: %w; \"ocslab panic --status\" reads the switches", unread)
+	}
+	switch {
+	case len(calls) == 0 && unread != nil:
+		return nil, nil, unread
+	case len(calls) == 0:
+		return nil, nil, ErrNone
 	}
 	slices.Reverse(calls)
-	return calls, nil
+	return calls, unread, nil
 }
 
 // darkening is what one panic has done to one switch.
@@ -509,10 +349,7 @@ func closedBy(dark []darkening) (ports []ocs.Port) {
 // stay in force, want closed.
 func (b *Blackout) without(calls []panics.Call, device string) []darkening {
 	dark := darkOn(calls, device)
-	all, err := b.InForce()
-	if err != nil {
-		return dark
-	}
+	all, _ := b.InForce()
 	stay := closedBy(darkOn(slices.DeleteFunc(all, func(c panics.Call) bool {
 		return slices.ContainsFunc(calls, func(x panics.Call) bool { return x.N == c.N })
 	}), device))
@@ -537,15 +374,16 @@ func (b *Blackout) affected(calls []panics.Call) (names []string, devices map[st
 // PlanLift returns what lifting panics comes to now, those of the numbers given or all that
 // are in force. The error matches [ErrNone] when there are none.
 func (b *Blackout) PlanLift(ctx context.Context, numbers ...int) ([]Step, error) {
-	calls, err := b.lifting(numbers)
+	calls, unread, err := b.lifting(numbers)
 	if err != nil {
 		return nil, err
 	}
 	names, devices := b.affected(calls)
 	return each(names, func(name string) Step {
-		s, _ := b.planLift(ctx, name, devices[name], b.without(calls, devices[name]), b.briefly)
+		s, now := b.planLift(ctx, name, devices[name], b.without(calls, devices[name]), b.briefly)
+		now.close()
 		return s
-	}), nil
+	}), unread
 }
 
 func (b *Blackout) planLift(ctx context.Context, name, device string, dark []darkening, look looker) (Step, seen) {
@@ -569,23 +407,44 @@ func (b *Blackout) planLift(ctx context.Context, name, device string, dark []dar
 // Lift ends panics, those of the numbers given or all that are in force: it opens exactly
 // the shutters that they have closed, and puts back the circuits that they have removed as
 // far as their ports are free. What could not be put back is in Left, and forgotten. A switch
-// that fails stays dark, and in force.
+// that fails stays dark, and in force. Where the record cannot be read in whole, that is an
+// error, and what can be read is lifted.
 func (b *Blackout) Lift(ctx context.Context, numbers ...int) ([]Result, error) {
-	calls, err := b.lifting(numbers)
+	calls, unread, err := b.lifting(numbers)
 	if err != nil {
 		return nil, err
 	}
 	names, devices := b.affected(calls)
 	results := each(names, func(name string) Result { return b.relight(ctx, calls, name, devices[name]) })
-	return results, failed(results)
+	return results, joined(failed(results), unread)
+}
+
+// lock takes the lock of a switch, waiting for at most wait.
+func (b *Blackout) lock(ctx context.Context, name string, wait time.Duration) (unlock func(), err error) {
+	if b.opt.Lock == nil {
+		return func() {}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	unlock, err = b.opt.Lock(ctx, name)
+	if err != nil {
+		return func() {}, err
+	}
+	return unlock, nil
 }
 
 // relight gives one switch its light back.
 func (b *Blackout) relight(ctx context.Context, calls []panics.Call, name, device string) Result {
 	dark := b.without(calls, device)
+	unlock, err := b.lock(ctx, name, lockWait)
+	if err != nil {
+		return Result{Step: Step{Switch: name, Device: device}, State: panics.IsFailed, Err: about(name, "give the light back", err)}
+	}
+	defer unlock()
 	step, now := b.planLift(ctx, name, device, dark, b.look)
+	defer now.close()
 	r := Result{Step: step, State: panics.IsLifted}
-	err := step.Err
+	err = step.Err
 	if err == nil && len(step.Open) > 0 {
 		err = setShutters(ctx, now.sw, false, step.Open)
 	}
@@ -616,6 +475,9 @@ func (b *Blackout) relight(ctx context.Context, calls []panics.Call, name, devic
 func (b *Blackout) putBack(ctx context.Context, now seen, d darkening, r *Result) (left ocs.Map, err error) {
 	if d.Removed.Len() == 0 {
 		return left, nil
+	}
+	if b.opt.History == nil {
+		return left, errors.New("there is no history to record that in")
 	}
 	undo, err := b.undoOf(d)
 	if err != nil {
@@ -659,7 +521,7 @@ func (b *Blackout) undoOf(d darkening) (int, error) {
 
 // lifted writes down that a device has its light back.
 func (b *Blackout) lifted(ctx context.Context, calls []panics.Call, device string) error {
-	return panics.Edit(ctx, b.opt.StateDir, func(c *panics.Content) error {
+	return panics.Edit(context.WithoutCancel(ctx), b.opt.StateDir, func(c *panics.Content) error {
 		for _, x := range calls {
 			call := c.Call(x.N)
 			if call == nil {

@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -86,6 +85,21 @@ type bench struct {
 	a, c    *shuttered
 	b       *ocstest.Switch
 	opening map[string]error // instead of opening; errHang hangs
+
+	sessions atomic.Int32 // that are open
+}
+
+// session is one of several with a switch.
+type session struct {
+	ocs.Switch
+	open *atomic.Int32
+}
+
+func (s session) Unwrap() ocs.Switch { return s.Switch }
+
+func (s session) Close() error {
+	s.open.Add(-1)
+	return nil
 }
 
 var errHang = errors.New("hang")
@@ -112,15 +126,15 @@ func newBench(t testing.TB) *bench {
 	x.opt = Options{
 		File: f, History: log, StateDir: dir, Command: "panic",
 		Device: func(name string) (string, error) { return "test:" + name, nil },
-		Open: func(ctx context.Context, name string) (*lab.Opened, error) {
+		Open: func(ctx context.Context, name string) (ocs.Switch, string, error) {
 			if err := x.opening[name]; errors.Is(err, errHang) {
 				<-ctx.Done()
-				return nil, context.Cause(ctx)
+				return nil, "", context.Cause(ctx)
 			} else if err != nil {
-				return nil, err
+				return nil, "", err
 			}
-			sw := map[string]ocs.Switch{"a": x.a, "b": x.b, "c": x.c}[name]
-			return &lab.Opened{Switch: lab.Interlock(sw, name, f.ProtectedPorts(name)), Name: name, Device: "test:" + name}, nil
+			x.sessions.Add(1)
+			return session{map[string]ocs.Switch{"a": x.a, "b": x.b, "c": x.c}[name], &x.sessions}, "test:" + name, nil
 		},
 	}
 	return x
@@ -381,7 +395,7 @@ func TestPanic_OneFails(t *testing.T) {
 				t.Errorf("in force: %q", what)
 			}
 			// What failed can be lifted all the same, and nothing is there that was not.
-			*x = bench{opt: x.opt, a: x.a, b: x.b, c: x.c}
+			clear(x.opening)
 			x.a.refuse, x.a.jam, x.b.OnApply = nil, false, nil
 			if _, err := New(x.opt).Lift(t.Context()); err != nil {
 				t.Fatal(err)
@@ -462,11 +476,11 @@ func TestPanic_Slow(t *testing.T) {
 		x := newBench(t)
 		x.opt.Patience = time.Second
 		open := x.opt.Open
-		x.opt.Open = func(ctx context.Context, name string) (*lab.Opened, error) {
+		x.opt.Open = func(ctx context.Context, name string) (ocs.Switch, string, error) {
 			select {
 			case <-time.After(3 * time.Second):
 			case <-ctx.Done():
-				return nil, context.Cause(ctx)
+				return nil, "", context.Cause(ctx)
 			}
 			return open(ctx, name)
 		}
@@ -539,51 +553,23 @@ func TestPanic_KilledBeforeSending(t *testing.T) {
 	}
 }
 
-// Ensure that a panic without a reason, or about a switch that is not there, sends nothing.
-func TestPanic_Refused(t *testing.T) {
+// Ensure that a panic about a switch that is not there sends nothing, and that one without a reason darkens.
+func TestPanic_Named(t *testing.T) {
 	x := newBench(t)
-	if _, err := New(x.opt).Panic(t.Context(), panics.Call{Reason: " \t"}); !errors.Is(err, ErrReason) {
-		t.Errorf("%v", err)
-	}
 	if _, err := New(x.opt).Panic(t.Context(), call, "nosuch"); !errors.Is(err, lab.ErrUnknown) {
 		t.Errorf("%v", err)
 	}
 	if got := x.now(t); got != litUp {
 		t.Errorf("%s", got)
 	}
-	if _, err := New(x.opt).Panic(t.Context(), call, "b"); err != nil {
+	if _, err := New(x.opt).Panic(t.Context(), panics.Call{Who: "alice@lab", Reason: " \t"}, "b"); err != nil {
 		t.Error(err)
+	}
+	if calls, err := New(x.opt).InForce(); err != nil || len(calls) != 1 || calls[0].Reason != NoReason {
+		t.Errorf("%+v, %v", calls, err)
 	}
 	if got := x.now(t); !strings.Contains(got, "a shut none;") || !strings.Contains(got, "b 2>40,9>41;") {
 		t.Errorf("only b: %s", got)
-	}
-}
-
-// Ensure that light goes even where it cannot be written down, which is said, and that what
-// is unreadable is not overwritten.
-func TestPanic_NotWritten(t *testing.T) {
-	x := newBench(t)
-	path := filepath.Join(x.opt.StateDir, panics.FileName)
-	for _, text := range []string{"{", `{"v":2}`} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		_, err := New(x.opt).Panic(t.Context(), call)
-		if err == nil || !strings.Contains(err.Error(), "the shutters of 1,2,33-35 are not in the list") || !strings.Contains(err.Error(), "no circuit was removed") {
-			t.Errorf("%v", err)
-		}
-		if got, want := x.now(t), "a 1>34,2>33,9>41; a shut 1,2,33-35; b 1>34,2>40,9>41; c 1>33; c shut none"; got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
-		if data, _ := os.ReadFile(path); string(data) != text {
-			t.Errorf("overwritten: %s", data)
-		}
-		if _, err := New(x.opt).Lift(t.Context()); err == nil {
-			t.Error("lifted by a file that cannot be read")
-		}
-		for _, p := range ocs.TwoSided(32, 32).Ports() {
-			x.a.shut[p] = false
-		}
 	}
 }
 
@@ -722,7 +708,7 @@ cables:
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := New(Options{File: f, Device: l.Device, Open: l.Switch, History: log, StateDir: t.TempDir()})
+	b := New(Options{File: f, Device: l.Device, Open: l.Emergency, History: log, StateDir: t.TempDir()})
 	if _, err := b.Panic(t.Context(), panics.Call{Who: "me", Reason: "smoke"}); err != nil {
 		t.Fatal(err)
 	}

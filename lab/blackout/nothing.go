@@ -14,12 +14,11 @@ const mostTold = 4
 
 // nothing is the error of a panic that has come to be in force on none of the switches, nil
 // if one is on any.
-func (b *Blackout) nothing(ctx context.Context, results []Result) error {
-	calls, err := b.InForce()
-	if err != nil {
-		return err
-	}
-	if slices.ContainsFunc(results, func(r Result) bool { return len(darkOn(calls, r.Device)) > 0 }) {
+func (b *Blackout) nothing(ctx context.Context, p *pending, results []Result) error {
+	p.mu.Lock()
+	dark := p.call.Dark
+	p.mu.Unlock()
+	if len(dark) > 0 {
 		return nil
 	}
 	names := make([]string, len(results))
@@ -29,6 +28,7 @@ func (b *Blackout) nothing(ctx context.Context, results []Result) error {
 	var on []string
 	how := ""
 	for i, s := range each(names, func(name string) seen { return b.briefly(ctx, name, b.opt.File.OwnPorts(name)) }) {
+		s.close()
 		lit := s.held.lit()
 		switch {
 		case s.err != nil:

@@ -184,7 +184,7 @@ func (l *Log) Begin(e Entry) (id int, err error) {
 // BeginAll is [Log.Begin] for the changes of one operation, which become a group if they are several:
 // all of them are on disk when it returns without error, or none.
 func (l *Log) BeginAll(ctx context.Context, entries []Entry) (ids []int, err error) {
-	return l.record(ctx, entries)
+	return l.add(ctx, entries, false)
 }
 
 // Record records a change that has been made already, with its outcome, in one
@@ -195,18 +195,15 @@ func (l *Log) Record(ctx context.Context, e Entry) (id int, err error) {
 	if !e.State.valid() {
 		return 0, fmt.Errorf("history: state %q: want pending, done, failed or unverified", e.State)
 	}
-	ids, err := l.record(ctx, []Entry{e}, outcomeRecord{
-		header{V: 1, Kind: kindEnd, TimeNS: time.Now().UnixNano()},
-		ended{State: e.State, AckNS: max(0, e.AckNS), Error: e.Error},
-	})
+	ids, err := l.add(ctx, []Entry{e}, true)
 	if err != nil {
 		return 0, err
 	}
 	return ids[0], nil
 }
 
-// record appends the beginnings of changes and, where that is known, the end of the last.
-func (l *Log) record(ctx context.Context, entries []Entry, ends ...outcomeRecord) (ids []int, err error) {
+// add appends the beginnings of changes and, of those that have ended, their ends.
+func (l *Log) add(ctx context.Context, entries []Entry, ended bool) (ids []int, err error) {
 	for _, e := range entries {
 		switch {
 		case e.Device == "":
@@ -237,11 +234,10 @@ func (l *Log) record(ctx context.Context, entries []Entry, ends ...outcomeRecord
 				header
 				begun
 			}{header{V: b.v(), Kind: kindBegin, ID: id, TimeNS: e.Began.UnixNano()}, b})
+			if ended {
+				lines = append(lines, endOf(id, e.State, Result{AckNS: e.AckNS, Error: e.Error}))
+			}
 			ids = append(ids, id)
-		}
-		for _, end := range ends {
-			end.ID = ids[len(ids)-1]
-			lines = append(lines, end)
 		}
 		return l.appendLocked(f, lines...)
 	})
@@ -284,10 +280,7 @@ func (l *Log) End(id int, state State, detail Result) error {
 		if _, ok := find(l.entries, id); !ok {
 			return fmt.Errorf("end of change %d: %w", id, ErrUnknownID)
 		}
-		return l.appendLocked(f, outcomeRecord{
-			header{V: 1, Kind: kindEnd, ID: id, TimeNS: time.Now().UnixNano()},
-			ended{State: state, AckNS: max(0, detail.AckNS), Error: detail.Error},
-		})
+		return l.appendLocked(f, endOf(id, state, detail))
 	})
 }
 

@@ -70,6 +70,14 @@ type outcomeRecord struct {
 	ended
 }
 
+// endOf is the line that ends a change.
+func endOf(id int, state State, detail Result) outcomeRecord {
+	return outcomeRecord{
+		header{V: 1, Kind: kindEnd, ID: id, TimeNS: time.Now().UnixNano()},
+		ended{State: state, AckNS: max(0, detail.AckNS), Error: detail.Error},
+	}
+}
+
 // record is a line of either kind, as read.
 type record struct {
 	header

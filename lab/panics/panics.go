@@ -3,36 +3,15 @@
 package panics
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"os/user"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/ocslab/ocslab/internal/statedir"
 	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/ocs"
 )
-
-// FileName is the file in the state directory that remembers panics.
-const FileName = "panic.json"
-
-const (
-	lockName = "panic.lock"
-	version  = 1
-	// lockPatience is how long to wait for another process, which holds the lock for a few
-	// milliseconds.
-	lockPatience = 3 * time.Second
-)
-
-// KeepLifted is how many panics that were lifted are remembered.
-const KeepLifted = 16
 
 // State is what became of a switch.
 type State string
@@ -54,10 +33,16 @@ type Call struct {
 	Reason string    `json:"reason"`
 	Lifted time.Time `json:"lifted,omitzero"` // zero while it is in force
 	// Again says that it was called once more after it had been lifted, in its old place.
-	Again bool   `json:"again,omitempty"`
+	Again bool `json:"again,omitempty"`
+	// Round counts how often it was called again, and Rev how often its program has written it since: of two records
+	// of one panic, that with more is the newer.
+	Round int    `json:"round,omitempty"`
+	Rev   int    `json:"rev,omitempty"`
 	Dark  []Dark `json:"dark"`
 	// Changes are the changes in the history that it has made.
 	Changes []int `json:"changes,omitempty"`
+
+	file string // of its own, see [Spill]; "" for panic.json
 }
 
 // Dark is what a panic has darkened on one switch, or was about to. Closed are also shutters
@@ -138,107 +123,6 @@ func (c Call) Lit() (switches []string) {
 		}
 	}
 	return switches
-}
-
-// Content is panic.json.
-type Content struct {
-	V     int    `json:"v"`
-	Calls []Call `json:"calls"` // oldest first
-}
-
-// Read returns the panics that are remembered in a state directory, oldest first: those in
-// force and the last that were lifted.
-func Read(dir string) ([]Call, error) {
-	c, err := read(filepath.Join(dir, FileName))
-	return c.Calls, err
-}
-
-func read(path string) (Content, error) {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Content{}, nil
-	}
-	if err != nil {
-		return Content{}, fmt.Errorf("panics: %w", err)
-	}
-	var c Content
-	if err := json.Unmarshal(data, &c); err != nil {
-		return Content{}, fmt.Errorf("panics: %s is damaged; look at it, then move it away: %w", path, err)
-	}
-	if c.V > version {
-		return Content{}, fmt.Errorf("panics: %s was written by a newer version of ocslab", path)
-	}
-	return c, nil
-}
-
-// Edit changes the file under its lock. An error of fn leaves it alone.
-func Edit(ctx context.Context, dir string, fn func(c *Content) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lockPatience)
-	defer cancel()
-	if err := statedir.Make(dir); err != nil {
-		return fmt.Errorf("panics: %w", err)
-	}
-	unlock, err := statedir.Lock(ctx, filepath.Join(dir, lockName))
-	if err != nil {
-		return fmt.Errorf("panics: %w", err)
-	}
-	defer unlock()
-	path := filepath.Join(dir, FileName)
-	c, err := read(path)
-	if err != nil {
-		return err
-	}
-	if err := fn(&c); err != nil {
-		return err
-	}
-	c.V = version
-	c.forget()
-	data, err := json.MarshalIndent(c, "", "  ")
-	if err != nil {
-		return fmt.Errorf("panics: %w", err)
-	}
-	if err := statedir.WriteFile(path, append(data, '\n')); err != nil {
-		return fmt.Errorf("panics: %w", err)
-	}
-	return nil
-}
-
-// forget drops panics that have darkened nothing, and the oldest that were lifted, as far
-// as there are too many.
-func (c *Content) forget() {
-	c.Calls = slices.DeleteFunc(c.Calls, func(x Call) bool { return len(x.Dark) == 0 })
-	lifted := 0
-	for _, x := range c.Calls {
-		if !x.Lifted.IsZero() {
-			lifted++
-		}
-	}
-	c.Calls = slices.DeleteFunc(c.Calls, func(x Call) bool {
-		if x.Lifted.IsZero() || lifted <= KeepLifted {
-			return false
-		}
-		lifted--
-		return true
-	})
-}
-
-// Call returns the panic of a number, nil if there is none.
-func (c *Content) Call(n int) *Call {
-	for i := range c.Calls {
-		if c.Calls[i].N == n {
-			return &c.Calls[i]
-		}
-	}
-	return nil
-}
-
-// Next is the number of the next panic.
-func (c *Content) Next() int {
-	n := 0
-	for _, x := range c.Calls {
-		n = max(n, x.N)
-	}
-	return n + 1
 }
 
 // Device returns the record of a device, to be changed; it adds one if there is none.

@@ -15,7 +15,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/lab/blackout"
 	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/lab/panics"
 	"github.com/ocslab/ocslab/ocs"
@@ -222,7 +221,6 @@ func TestPreview_Refused(t *testing.T) {
 		{Wish{Verb: Restore, File: "/nosuch"}, os.ErrNotExist, "nosuch"},
 		{Wish{Verb: Redo}, ErrNothing, "no undo is left"},
 		{Wish{Verb: Lift}, ErrNothing, "no panic is in force"},
-		{Wish{Verb: PanicNow, Reason: " "}, blackout.ErrReason, "say why"},
 		{Wish{Verb: "dance"}, nil, "dance"},
 		{Wish{Verb: Connect, Switch: "rail0", Map: mustMap(t, "1>33"), Policy: "rough"}, nil, "rough"},
 	} {

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,13 +22,67 @@ const panicPatience = time.Second
 // abortPatience is how long a panic waits for a run to give the switches back.
 const abortPatience = time.Minute
 
-// blackout is what darkens this lab, with the command that does the same.
+// blackout looks at what darkening this lab comes to, with the command that does the same.
 func (s *Session) blackout(command words) *blackout.Blackout {
+	return blackout.New(s.blackoutOptions(command, s.shared))
+}
+
+// acting is what darkens this lab and gives the light back: by sessions of its own, where there can be more.
+func (s *Session) acting(command words) *blackout.Blackout {
+	return blackout.New(s.blackoutOptions(command, s.emergency))
+}
+
+type opener func(ctx context.Context, name string) (ocs.Switch, string, error)
+
+func (s *Session) blackoutOptions(command words, open opener) blackout.Options {
 	f := s.file()
-	return blackout.New(blackout.Options{
-		File: f, Device: lab.New(f, s.opt.Lab).Device, Open: s.open, History: s.opt.History, StateDir: s.opt.StateDir,
+	return blackout.Options{
+		File: f, Device: lab.New(f, s.opt.Lab).Device, Open: open, History: s.opt.History, StateDir: s.opt.StateDir,
 		Command: command.recorded(), Last: s.lastHeld, Patience: panicPatience,
-	})
+	}
+}
+
+// keptOpen is a session that others use, too.
+type keptOpen struct{ ocs.Switch }
+
+// Unwrap returns the switch inside.
+func (k keptOpen) Unwrap() ocs.Switch { return k.Switch }
+
+// Close leaves the session open.
+func (k keptOpen) Close() error { return nil }
+
+// shared returns the session with a switch that all commands use.
+func (s *Session) shared(ctx context.Context, name string) (ocs.Switch, string, error) {
+	o, err := s.open(ctx, name)
+	if err != nil {
+		return nil, "", err
+	}
+	return keptOpen{o}, o.Device, nil
+}
+
+// emergency opens a session of its own with a switch; where that has none left, it returns the one that there is.
+func (s *Session) emergency(ctx context.Context, name string) (ocs.Switch, string, error) {
+	s.mu.Lock()
+	b := s.bed
+	s.mu.Unlock()
+	var l *lab.Lab
+	switch {
+	case b != nil:
+		l = b.lab
+	case s.opt.Lab.Emulated: // who has the switches emulates them
+		return nil, "", errLent
+	default:
+		l = lab.New(s.file(), s.opt.Lab)
+	}
+	sw, device, err := l.Emergency(ctx, name)
+	if err == nil || b == nil || ctx.Err() != nil {
+		return sw, device, err
+	}
+	sw, device, second := s.shared(ctx, name)
+	if second != nil {
+		return nil, "", err
+	}
+	return sw, device, nil
 }
 
 // lastHeld is what a switch held when it last answered.
@@ -48,12 +103,8 @@ func (s *Session) lastHeld(name string) (blackout.Held, bool) {
 
 // previewPanic looks at what a panic would do; n is that of a panic to be called again.
 func (s *Session) previewPanic(ctx context.Context, w Wish, n int) Preview {
-	reason := strings.TrimSpace(w.Reason)
+	reason := cmp.Or(strings.TrimSpace(w.Reason), blackout.NoReason)
 	p := Preview{Wish: w, Title: "panic: " + reason, Panic: n, CLI: s.lines([]words{panicCommand(reason)})}
-	if reason == "" {
-		p.Title, p.CLI, p.Err = "panic", nil, blackout.ErrReason
-		return p
-	}
 	steps, err := s.blackout(panicCommand(reason)).Plan(ctx)
 	p.Parts, p.Err = s.stepParts(steps), err
 	return p
@@ -142,9 +193,9 @@ func touches(ports []ocs.Port, c ocs.CrossConnect) bool {
 // has the switches is aborted and does not put its light back; where they can have one more
 // session, they are darkened at once, and in any case when the run has given them back.
 func (s *Session) applyPanic(ctx context.Context, p Preview) Outcome {
-	command := panicCommand(strings.TrimSpace(p.Wish.Reason))
+	command := panicCommand(cmp.Or(strings.TrimSpace(p.Wish.Reason), blackout.NoReason))
 	call := panics.Call{Who: panics.Me(), Reason: p.Wish.Reason, N: s.samePlace(p.Panic)}
-	b := s.blackout(command)
+	b := s.acting(command)
 	var beside []blackout.Result
 	if s.busy() != nil {
 		s.darken()
@@ -181,14 +232,7 @@ func (s *Session) samePlace(n int) int {
 
 // panicBeside darkens the switches by sessions of its own while a run has theirs.
 func (s *Session) panicBeside(ctx context.Context, command words, call panics.Call) []blackout.Result {
-	f := s.file()
-	l := lab.New(f, s.opt.Lab)
-	defer l.Close()
-	b := blackout.New(blackout.Options{
-		File: f, Device: l.Device, Open: l.Switch, History: s.opt.History, StateDir: s.opt.StateDir, Command: command.recorded(),
-		Last: s.lastHeld, Patience: panicPatience,
-	})
-	results, err := b.Panic(ctx, call)
+	results, err := s.acting(command).Panic(ctx, call)
 	if err != nil {
 		s.say(Entry{Kind: Event, Bad: true, Text: "panic beside the run: " + err.Error()})
 	}
@@ -222,7 +266,7 @@ func (s *Session) applyLift(ctx context.Context, p Preview) Outcome {
 			lifted = p.basis.calls
 		}
 	}
-	results, err := s.blackout(liftCommand(p.Panic)).Lift(ctx, lifted...)
+	results, err := s.acting(liftCommand(p.Panic)).Lift(ctx, lifted...)
 	if errors.Is(err, blackout.ErrNone) {
 		err = fmt.Errorf("%w: %w", ErrNothing, err)
 	}
@@ -244,6 +288,9 @@ func (s *Session) panicOutcome(p Preview, results []blackout.Result, err error) 
 		}
 		s.touch(r.Switch)
 	}
+	if undo := s.byHand(results); len(undo) > 0 {
+		texts = append(texts, "not all of that is on record; these commands give the light back: "+strings.Join(undo, "; "))
+	}
 	switch {
 	case len(texts) > 0:
 		o.Text = strings.Join(texts, "; ")
@@ -253,6 +300,18 @@ func (s *Session) panicOutcome(p Preview, results []blackout.Result, err error) 
 		o.Text = "nothing to do: all is as wished already"
 	}
 	return s.told(p, o)
+}
+
+// byHand are the commands that give back what the record cannot, each once.
+func (s *Session) byHand(results []blackout.Result) (commands []string) {
+	for _, r := range results {
+		for _, args := range r.ByHand() {
+			if line := s.line(args); !slices.Contains(commands, line) {
+				commands = append(commands, line)
+			}
+		}
+	}
+	return commands
 }
 
 // resultText says what became of one switch, "" if nothing did.

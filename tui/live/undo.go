@@ -255,7 +255,7 @@ func (s *Session) keepRecalling() {
 	var lab *lab.File
 	for {
 		now := [2]stamp{
-			s.stampOf(historyFile), s.stampOf(panics.FileName),
+			s.stampOf(historyFile), s.stampOf("."), // the record of panics is replaced, and may have files beside it
 		}
 		if f := s.file(); now != seen || f != lab {
 			seen, lab = now, f
