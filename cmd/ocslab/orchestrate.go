@@ -33,6 +33,7 @@ type controlFlags struct {
 	timeout, barrier, drain, again time.Duration
 	health                         time.Duration
 	threshold                      float64
+	revive                         bool
 }
 
 func (f *controlFlags) add(s *pflag.FlagSet) {
@@ -45,6 +46,7 @@ func (f *controlFlags) add(s *pflag.FlagSet) {
 	s.DurationVar(&f.barrier, "barrier", controller.DefaultBarrier, "how long a rank waits for the others of its group")
 	s.DurationVar(&f.drain, "drain", controller.DefaultDrain, "how long a fallback waits for what runs; then the rail is dead")
 	s.DurationVar(&f.again, "resume-after", 0, "try the plan again so long after a fallback (default never)")
+	s.BoolVar(&f.revive, "revive", false, "bring rails back that are dead")
 	s.DurationVar(&f.health, "health", rail.DefaultHealth, "period of looking for what others changed; negative is never")
 }
 
@@ -71,6 +73,7 @@ func (a *app) controlOptions(f *controlFlags, o *orchestrator.Options) error {
 	}
 	o.Sessions = f.sessions
 	o.Rail.Attempts, o.Rail.Timeout, o.Rail.Verify, o.Rail.Threshold, o.Rail.Health = f.attempts, f.timeout, v, ocs.DBm(f.threshold), f.health
+	o.Rail.Revive = f.revive
 	o.Controller.Granularity, o.Controller.Barrier, o.Controller.Drain, o.Controller.ResumeAfter = g, f.barrier, f.drain, f.again
 	return nil
 }
@@ -81,7 +84,7 @@ func (a *app) orchestrateCommand() *cobra.Command {
 	var listen, planeAt, truth string
 	var rails, remote []string
 	var only string
-	var restore, revive bool
+	var restore bool
 	c := &cobra.Command{
 		Use:   "orchestrate JOB",
 		Short: "Serve the rails of a training job: the Opus control plane",
@@ -116,7 +119,6 @@ interrupted and a rail is dead, or has had dark circuits, the exit code is 5.`,
 			if err := a.controlOptions(&control, &opt); err != nil {
 				return err
 			}
-			opt.Rail.Revive = revive
 			a.offer = true
 			f, err := a.jobOf(&opt, args[0])
 			if err != nil {
@@ -144,7 +146,6 @@ interrupted and a rail is dead, or has had dark circuits, the exit code is 5.`,
 	f.StringSliceVar(&remote, "remote", nil, "`RAIL=ADDRESS` of a rail that is served elsewhere")
 	f.StringVar(&planeAt, "plane", "", "`ADDRESS` to serve the emulated data plane at")
 	f.StringVar(&truth, "truth", "", "write what the light of emulated switches did to `FILE`")
-	f.BoolVar(&revive, "revive", false, "bring rails back that are dead")
 	f.BoolVar(&restore, "restore", false, "put back at the end what the ports held before")
 	a.addMode(c, string(ocs.Safe))
 	secure.add(f)

@@ -293,7 +293,7 @@ func (a *app) replayJob(cmd *cobra.Command, name string, f *replayFlags) (err er
 		return err
 	}
 	if f.connect != "" {
-		for _, name := range []string{"granularity", "verify", "threshold", "attempts", "sessions", "attempt-timeout", "barrier", "drain", "resume-after", "health", "switching", "mode", "truth"} {
+		for _, name := range []string{"granularity", "verify", "threshold", "attempts", "sessions", "attempt-timeout", "barrier", "drain", "resume-after", "health", "revive", "switching", "mode", "truth"} {
 			if cmd.Flags().Changed(name) {
 				return usagef("--%s is nothing that ranks decide: with --connect it is a matter of ocslab orchestrate", name)
 			}
