@@ -89,7 +89,8 @@ func failuresOf(rails map[string]rail.Status, shims []replay.ShimStats) []railFa
 	return all
 }
 
-// railError marks the failures that were expected, and returns an error that names the others and those that are missing.
+// railError marks the failures that were expected, and returns an error that names the others and those that are
+// missing.
 func railError(failed []railFailure, expected []string) error {
 	var wrong []string
 	for i := range failed {

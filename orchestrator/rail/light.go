@@ -55,8 +55,8 @@ func (o *Orchestrator) feeding(q int, p int32) ocs.CrossConnect {
 	return ocs.CrossConnect{Ingress: o.opt.Assignment[p].In, Egress: o.opt.Assignment[q].Out}
 }
 
-// unseen returns the circuits of the batch whose light has to be seen: those that were made and, where it is not certain what
-// was there before, all.
+// unseen returns the circuits of the batch whose light has to be seen: those that were made and, where it is not
+// certain what was there before, all.
 func (x *try) unseen() (all []*unseen) {
 	for k, t := range x.batch {
 		if x.failed[t] != nil || t.kind == takeOld {
@@ -71,11 +71,12 @@ func (x *try) unseen() (all []*unseen) {
 	return all
 }
 
-// light waits until the monitors show the light of all circuits of the batch. A ticket with a circuit that stays dark fails.
+// light waits until the monitors show the light of all circuits of the batch. A ticket with a circuit that stays dark
+// fails.
 //
 // A monitor shows the mean over its averaging time, so shortly after a change a reading may be the light of the circuit
-// before. It proves the new one when the averaging time has passed since the acknowledgement, or when it exceeds an earlier
-// reading since then: light of before can only leave the mean.
+// before. It proves the new one when the averaging time has passed since the acknowledgement, or when it exceeds an
+// earlier reading since then: light of before can only leave the mean.
 func (x *try) light() {
 	o := x.o
 	if o.verifying() != Light {
@@ -93,7 +94,7 @@ func (x *try) light() {
 	ctx, cancel := context.WithTimeoutCause(o.ctx, o.opt.Patience, context.DeadlineExceeded)
 	defer cancel()
 	averaging := o.averaging(ctx, meter)
-	dim := map[*ticket]bool{} // not all of its circuits could be measured, or had input light
+	dim := map[*ticket]bool{}
 	var lastErr error
 	for denied := 0; ; {
 		sampled := time.Now()
@@ -141,7 +142,7 @@ func (x *try) light() {
 			o.sawLight(lit)
 		}
 		if len(left) == 0 {
-			x.lit(dim)
+			x.noteLit(dim)
 			return
 		}
 		select {
@@ -154,8 +155,8 @@ func (x *try) light() {
 	x.dark(left, lastErr)
 }
 
-// sees takes a reading at the egress, and reports whether it shows the light of the circuit. late: the averaging time has passed
-// since the circuit was acknowledged.
+// sees takes a reading at the egress, and reports whether it shows the light of the circuit. late: the averaging time
+// has passed since the circuit was acknowledged.
 func (u *unseen) sees(power, threshold ocs.DBm, late bool) bool {
 	u.Out = power
 	if !u.read {
@@ -175,8 +176,8 @@ func egresses(of []*unseen) []ocs.Port {
 	return slices.Compact(ports)
 }
 
-// input reads the power at the ingress of circuits that show too little at the egress, and returns the ingress ports where no light
-// comes in.
+// input reads the power at the ingress of circuits that show too little at the egress, and returns the ingress ports
+// where no light comes in.
 func (o *Orchestrator) input(ctx context.Context, meter ocs.PowerMeter, of []*unseen) (dark []ocs.Port) {
 	var ports []ocs.Port
 	for _, u := range of {
@@ -206,8 +207,8 @@ func inputs(ctx context.Context, meter ocs.PowerMeter, ports []ocs.Port) map[ocs
 	return r.Ports
 }
 
-// noInput returns the ports of in that have no light, and notes them. A threshold that asks for more than a trace of light at the
-// egress asks for no more at the ingress: weak input that leads to weak output is a failure.
+// noInput returns the ports of in that have no light, and notes them. A threshold that asks for more than a trace of
+// light at the egress asks for no more at the ingress: weak input that leads to weak output is a failure.
 func (o *Orchestrator) noInput(in map[ocs.Port]ocs.DBm) (dark []ocs.Port) {
 	for port, power := range in {
 		if power <= min(o.opt.Threshold, ocs.NoLight) {
@@ -231,8 +232,9 @@ func (o *Orchestrator) sawLight(paths []Path) {
 	}
 }
 
-// lit notes when the light of each ticket was seen, but of those in dim, of which not all could be.
-func (x *try) lit(dim map[*ticket]bool) {
+// noteLit notes when the light of each ticket was seen, except for tickets in dim: not all of their circuits could be
+// measured, or had input light.
+func (x *try) noteLit(dim map[*ticket]bool) {
 	now := time.Now()
 	some := false
 	for _, t := range x.batch {

@@ -87,8 +87,8 @@ func newMetered(t testing.TB, takes time.Duration, change func(*emulator.Persona
 
 var noLoss, noLight = ocs.DB(0), ocs.DB(math.Inf(1))
 
-// TestLight_Default: where there are monitors a change is acknowledged only when they show light, without asking for that, and a
-// circuit that was dark is not taken for good by the next request because the switch has it.
+// TestLight_Default: where there are monitors a change is acknowledged only when they show light, without asking for
+// that, and a circuit that was dark is not taken for good by the next request because the switch has it.
 func TestLight_Default(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sw := newMetered(t, 20*time.Millisecond, nil)
@@ -165,8 +165,8 @@ func TestLight_Table(t *testing.T) {
 	})
 }
 
-// TestLight_NoMonitors: a switch without monitors is verified by its table, unless light was asked for. Answers that do not say
-// that there are no monitors do not count as that.
+// TestLight_NoMonitors: a switch without monitors is verified by its table, unless light was asked for. Answers that do
+// not say that there are no monitors do not count as that.
 func TestLight_NoMonitors(t *testing.T) {
 	for _, x := range []struct {
 		name   string
@@ -232,8 +232,8 @@ func TestLight_NoMonitors(t *testing.T) {
 	}
 }
 
-// TestLight_NoInput: a circuit into which nobody sends is not the fault of the switch. Where no monitor is at the ingress that
-// cannot be known.
+// TestLight_NoInput: a circuit into which nobody sends is not the fault of the switch. Where no monitor is at the
+// ingress that cannot be known.
 func TestLight_NoInput(t *testing.T) {
 	for _, x := range []struct {
 		sides emulator.MonitorSides
@@ -281,8 +281,8 @@ func TestLight_NoInput(t *testing.T) {
 	}
 }
 
-// TestLight_Averaging: a monitor that averages over 100 ms goes on to show the light of the circuit before. That is never
-// taken for the new one. Where the switch takes longer than that, new light is known as soon as it rises.
+// TestLight_Averaging: a monitor that averages over 100 ms goes on to show the light of the circuit before. That is
+// never taken for the new one. Where the switch takes longer than that, new light is known as soon as it rises.
 func TestLight_Averaging(t *testing.T) {
 	for _, takes := range []time.Duration{time.Millisecond, 30 * time.Millisecond, 90 * time.Millisecond, 200 * time.Millisecond} {
 		t.Run(takes.String(), func(t *testing.T) {

@@ -56,9 +56,10 @@ type Options struct {
 	// refuses to begin with them and to change their ports; Update removes them.
 	Takeover ocs.Policy
 
-	// Verify is Light by default where the switch has power monitors at the egress, else Table. With Light, a switch without
-	// monitors fails every change. A circuit without light is a failure of the change, unless a monitor at its ingress shows no
-	// light either: then nobody sends, and Status.NoInput lists the port. Ports without a monitor are not measured.
+	// Verify is Light by default where the switch has power monitors at the egress, else Table. With Light, a switch
+	// without monitors fails every change. A circuit without light is a failure of the change, unless a monitor at its
+	// ingress shows no light either: then nobody sends, and Status.NoInput lists the port. Ports without a monitor are
+	// not measured.
 	Verify Verify
 	// Threshold is the power that counts as light; 0 is ocs.NoLight. For Light.
 	Threshold ocs.DBm

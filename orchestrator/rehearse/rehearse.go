@@ -248,8 +248,8 @@ func shape(j opus.Job) string {
 	return s + fmt.Sprintf(" with %d duplex ports a rank", j.PortsPerRank())
 }
 
-// fastSampling sets the monitors of switches that were made for a trace to their shortest averaging time. A rail waits that long
-// for the light of a change that is faster.
+// fastSampling sets the monitors of switches that were made for a trace to their shortest averaging time. A rail waits
+// that long for the light of a change that is faster.
 func fastSampling(devices map[string]*emulator.Device) error {
 	for _, dev := range devices {
 		set := map[ocs.Port]emulator.Monitor{}
