@@ -15,6 +15,7 @@ import (
 	"github.com/ocslab/ocslab/internal/netns"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/linkmon"
+	"github.com/ocslab/ocslab/linkmon/optics"
 	"github.com/ocslab/ocslab/linkmon/probe"
 	"github.com/ocslab/ocslab/linkmon/watch"
 	"github.com/ocslab/ocslab/ocs"
@@ -298,12 +299,13 @@ func FabricHosts(f *fabric.Fabric) []watch.Host {
 	for _, h := range f.Hosts() {
 		w := watch.Host{Tree: h.Root}
 		w.Name, w.NS = h.Name, h.NS
+		w.Module = func(iface string) (optics.Reader, error) { return f.Module(h.Name, iface) }
 		if h.NS == nil {
 			w.Counters = fabricCounters{f, h.Name}
 		}
 		for _, n := range h.NICs {
 			w.Interfaces = append(w.Interfaces, n.Name)
-			w.Lag = max(w.Lag, 2*n.Refresh) // its timer may be late when the machine is busy
+			w.Lag = max(w.Lag, n.Refresh)
 		}
 		list = append(list, w)
 	}

@@ -78,6 +78,8 @@ type Host struct {
 	// Tree is a directory with class/infiniband and module/NIC/eeprom in place of the
 	// machine's own, as emulated hosts publish them.
 	Tree string
+	// Module opens the module of an interface in place of what Tree has of it. Nil reads Tree.
+	Module func(iface string) (optics.Reader, error)
 	// Lag is how old the values of a module may be; 0 is DefaultLag.
 	Lag time.Duration
 
