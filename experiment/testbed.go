@@ -149,6 +149,7 @@ func (t *Testbed) watch(ctx context.Context, opt TestbedOptions) error {
 			return err
 		}
 		t.close = append(t.close, t.Fabric.Close)
+		t.Bench.Late = t.Fabric.Late
 		w.Hosts = FabricHosts(t.Fabric)
 	default:
 		var closers []func() error
@@ -264,6 +265,9 @@ func (t *Testbed) flows(w *watch.Options, more []probe.Flow) {
 	}
 	if w.Probe.Pace == 0 {
 		w.Probe.Pace = pace(max(len(w.Probe.Flows), len(w.Pairs)))
+	}
+	if w.Probe.Silence == 0 { // a packet that a busy machine delays is not lost
+		w.Probe.Silence = max(TooLate, 20*w.Probe.Pace)
 	}
 }
 

@@ -407,7 +407,7 @@ func (w *Watch) watchLinks(ctx context.Context) {
 			n.Subject = e.Host + "/" + e.Interface
 		}
 		if e.Kind == linkmon.Gap {
-			n.Kind, n.Event = Gap, ""
+			n.Kind, n.Event = Gap, lateEvent(e.Late)
 		}
 		w.add(Record{Note: &n})
 	}
@@ -428,12 +428,20 @@ func (w *Watch) watchTraffic(p *probe.Probe, source string) {
 			w.mark(m)
 			continue
 		}
-		n := &Note{Kind: Gap, Host: e.Host, Interval: e.Interval, Source: source, Text: e.Text}
+		n := &Note{Kind: Gap, Event: lateEvent(e.Late), Host: e.Host, Interval: e.Interval, Source: source, Text: e.Text}
 		if e.Flow != (probe.Flow{}) {
 			n.Subject = e.Flow.String()
 		}
 		w.add(Record{Note: n})
 	}
+}
+
+// lateEvent is the event of a gap.
+func lateEvent(late bool) string {
+	if late {
+		return Late
+	}
+	return ""
 }
 
 // fail ends the stream with an error.
