@@ -194,21 +194,20 @@ type measurement struct {
 	held         map[string]int // how often each NIC kept its link
 	moves        int
 	readings     int
-	busy         []busyLine // reconfigurations that are left out
-	dark         []string   // ports that stayed dark, once each
+	busy         []analysis.Busy // reconfigurations that are left out
+	dark         []string        // ports that stayed dark, once each
 }
 
 // busyLine is a reconfiguration that the machine was too busy for. Its marks follow; no
 // statistics stand on them.
 type busyLine struct {
-	Kind            string   `json:"kind"` // "busy"
-	Reconfiguration int      `json:"reconfiguration"`
-	Reasons         []string `json:"reasons"`
+	Kind string `json:"kind"` // "busy"
+	analysis.Busy
 }
 
 // isBusy reports whether a reconfiguration is left out.
 func (m *measurement) isBusy(number int) bool {
-	return slices.ContainsFunc(m.busy, func(b busyLine) bool { return b.Reconfiguration == number })
+	return slices.ContainsFunc(m.busy, func(b analysis.Busy) bool { return b.Reconfiguration == number })
 }
 
 // trusted returns the marks, the truth and the expectations of the reconfigurations that are not left out.
@@ -404,10 +403,10 @@ func (a *app) toggle(ctx context.Context, t *experiment.Testbed, flags *measureF
 		}
 		m.moves++
 		if len(mv.Busy) > 0 {
-			busy := busyLine{"busy", i + 1, mv.Busy}
+			busy := analysis.Busy{Reconfiguration: i + 1, Reasons: mv.Busy}
 			m.busy = append(m.busy, busy)
 			if a.set.JSON {
-				a.json(busy)
+				a.json(busyLine{"busy", busy})
 			}
 		}
 		marks, conflicts := timeline.Merge(mv.Marks)
@@ -464,7 +463,7 @@ func (a *app) printMeasurement(t *experiment.Testbed, m *measurement, flags *mea
 			}
 		}
 	} else {
-		a.printBusy(m)
+		a.printBusy(m.busy, m.moves)
 		a.printSetup(t, flags, configurations)
 		a.printStages(report)
 		a.printf("\n%s", stagesLegend)
@@ -491,15 +490,15 @@ func (a *app) printMeasurement(t *experiment.Testbed, m *measurement, flags *mea
 }
 
 // printBusy prints which reconfigurations cannot be trusted, and why.
-func (a *app) printBusy(m *measurement) {
-	if len(m.busy) == 0 {
+func (a *app) printBusy(busy []analysis.Busy, of int) {
+	if len(busy) == 0 {
 		return
 	}
-	a.printf("the machine was too busy in %d of %d reconfigurations; they are left out of all that follows\n", len(m.busy), m.moves)
+	a.printf("the machine was too busy in %d of %d reconfigurations; they are left out of all that follows\n", len(busy), of)
 	const most = 10 // lines; --json has all
-	for i, b := range m.busy {
+	for i, b := range busy {
 		if i == most {
-			a.printf("  and %d more\n", len(m.busy)-most)
+			a.printf("  and %d more\n", len(busy)-most)
 			break
 		}
 		a.printf("  reconfiguration %d: %s\n", b.Reconfiguration, strings.Join(b.Reasons[:min(len(b.Reasons), 3)], "; "))
