@@ -31,17 +31,7 @@ func (b *Bench) heed() func(*Move) {
 	go func() {
 		pace := time.NewTicker(pulseEvery)
 		defer pace.Stop()
-		last, most := time.Now(), time.Duration(0)
-		for {
-			select {
-			case <-pace.C:
-			case <-end:
-				longest <- max(most, time.Since(last))
-				return
-			}
-			now := time.Now()
-			most, last = max(most, now.Sub(last)), now
-		}
+		longest <- heldUp(pace.C, end)
 	}()
 	return func(mv *Move) {
 		close(end)
@@ -55,6 +45,23 @@ func (b *Bench) heed() func(*Move) {
 		}
 		mv.heedNotes()
 		mv.heedOrder()
+	}
+}
+
+// heldUp returns for how long nothing came from pace at most, until end is closed.
+func heldUp(pace <-chan time.Time, end <-chan struct{}) (longest time.Duration) {
+	for last := time.Now(); ; {
+		over := false
+		select {
+		case <-pace:
+		case <-end:
+			over = true
+		}
+		now := time.Now()
+		longest, last = max(longest, now.Sub(last)), now
+		if over {
+			return longest
+		}
 	}
 }
 

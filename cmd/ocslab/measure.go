@@ -617,16 +617,12 @@ func (a *app) printNICs(marks []timeline.Mark) {
 // printAccuracy prints how far the marks were from the truth.
 func (a *app) printAccuracy(list []timeline.Accuracy) {
 	t := table{align: ".>>>>>>>"}
-	t.row("against the truth", "marks", "hold it", "error p50", "p95", "max", "width p50", "unmatched")
+	t.row("against the truth", "marks", "contain it", "error p50", "p95", "max", "width p50", "unmatched")
 	for _, x := range list {
-		holds := "-"
-		if x.Stage != timeline.Command && x.Stage != timeline.Ack {
-			holds = fmt.Sprint(x.Inside)
-		}
-		t.row(string(x.Stage), fmt.Sprint(x.Count), holds, ms(x.ErrP50NS), ms(x.ErrP95NS), ms(x.ErrMaxNS), ms(x.WidthP50NS), fmt.Sprint(x.Unmatched))
+		t.row(string(x.Stage), fmt.Sprint(x.Count), fmt.Sprint(x.Inside), ms(x.ErrP50NS), ms(x.ErrP95NS), ms(x.ErrMaxNS), ms(x.WidthP50NS), fmt.Sprint(x.Unmatched))
 	}
 	t.write(a.out, "")
-	a.printf("ms; the error is from the middle of a mark to the middle of the truth. Command and ack are stamped at\nour socket and their truth at the device's, so the difference is the wire.\n")
+	a.printf("ms; the error is from the middle of a mark to the middle of the truth. Command and ack are stamped at\nour socket and their truth at the device's, so the difference is the wire, and what holds is the order.\n")
 }
 
 // printRetransmission says when RDMA would have gone on.
