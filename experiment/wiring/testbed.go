@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -392,13 +391,8 @@ func (t *Testbed) openNICs(ctx context.Context, names map[string]*lab.NIC) error
 
 // openModule opens the module of a NIC.
 func (t *Testbed) openModule(ctx context.Context, n *nic, h *watch.Host) {
-	var r optics.Reader
-	if h.Tree != "" {
-		r, n.err = optics.OpenFile(filepath.Join(h.Tree, "module", n.Name, "eeprom"))
-	} else {
-		r, n.err = optics.OpenEthtool(h.NS, n.Name)
-	}
-	if n.err != nil {
+	r, err := h.OpenModule(n.Name)
+	if n.err = err; err != nil {
 		return
 	}
 	s := &optics.Sampler{Reader: r}
