@@ -32,6 +32,7 @@ type Authority struct {
 	mu     sync.Mutex // guards what follows
 	panics []panics.Call
 	leases []lease.Lease
+	token  uint64 // of the last lease
 }
 
 // Around returns an Authority around another; nil stands for [lab.Alone].
@@ -59,11 +60,18 @@ func (a *Authority) Lift() {
 	}
 }
 
-// Lease gives ports of a device to another program.
-func (a *Authority) Lease(device string, ports ...ocs.Port) {
+// Lease leases ports of a device to another program, until release is called.
+func (a *Authority) Lease(device string, ports ...ocs.Port) (release func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.leases = append(a.leases, lease.Lease{Device: device, Switch: device, Ports: ports, Holder: "bob"})
+	a.token++
+	token := a.token
+	a.leases = append(a.leases, lease.Lease{Device: device, Switch: device, Ports: ports, Holder: "bob", Since: time.Now(), Token: token})
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.leases = slices.DeleteFunc(a.leases, func(l lease.Lease) bool { return l.Token == token })
+	}
 }
 
 // Recorded returns what is in the history.
