@@ -29,8 +29,7 @@ const DefaultCarrierWait = 12 * time.Second
 
 // TestbedOptions say how a lab is searched.
 type TestbedOptions struct {
-	Only     []string // NICs and hosts to look for, by name; none: all of the lab
-	StateDir string   // where leases are; "": there are none
+	Only []string // NICs and hosts to look for, by name; none: all of the lab
 	// Policy is what may happen to circuits that are there: Safe refuses, Update moves them
 	// and puts them back.
 	Policy ocs.Policy
