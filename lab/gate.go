@@ -78,6 +78,9 @@ type Report struct {
 // Gate returns the gate of the lab.
 func (l *Lab) Gate() *Gate { return l.gate }
 
+// Command is the command line that the history records.
+func (l *Lab) Command() string { return l.opt.Command }
+
 // Authority returns what the gate of the lab asks.
 func (g *Gate) Authority() Authority { return g.auth }
 
