@@ -75,7 +75,7 @@ func (s *screen) keys(keys ...string) {
 // literal types text as it is.
 func (s *screen) literal(text string) {
 	s.t.Helper()
-	s.note("types %s", text)
+	s.note("types %q", text)
 	s.tmux("send-keys", "-l", text)
 }
 
