@@ -313,12 +313,14 @@ func TestTUI_ReadOnly(t *testing.T) {
 	s := newScreen(t, 100, 30, env, installed(t), "tui", "--read-only", "--rung", "memory")
 	s.want(`READ-ONLY`, `1 switch up`)
 	s.keys("Right")
-	s.want(`1>34`)
+	s.want(`1>34 free`)
 	s.keys("Enter")
-	s.want(`read-only`)
-	for _, x := range [][2]string{{"c", "connect"}, {"d", "disconnect"}, {"C", "configure"}, {"u", "undo"}, {"U", "redo"}, {"!", "panic"}, {"e", "edit"}} {
+	s.want(`✗ connect: read-only`)
+	for _, x := range [][2]string{
+		{"d", "disconnect"}, {"c", "connect"}, {"C", "configure"}, {"u", "undo"}, {"U", "redo"}, {"!", "panic"}, {"e", "edit"},
+	} {
 		s.keys(x[0])
-		s.want(x[1] + `: read-only`)
+		s.want(`✗ ` + x[1] + `: read-only`)
 	}
 	s.keys(":")
 	s.literal("connect rail0 1>34")
