@@ -56,7 +56,7 @@ no circuit is made that would bring light to where it is to be dark.`,
 }
 
 // statusPatience is how long --status waits for a switch.
-const statusPatience = 10 * time.Second
+const statusPatience = 5 * time.Second
 
 // panic does what the flags say.
 func (a *app) panic(cmd *cobra.Command, f panicFlags, names []string) error {
