@@ -92,9 +92,23 @@ func Of(name string, sw ocs.Switch) *Opened {
 	if o, ok := sw.(*Opened); ok && o.gate != nil {
 		return o
 	}
-	g := newGate(nil, Options{})
-	at := &site{name: name, device: name, identity: name}
-	return &Opened{Switch: g.guarded(at, sw), Name: name, Device: name, gate: g, at: at}
+	return New(nil, Options{}).Adopt(name, name, sw)
+}
+
+// Adopt returns a switch that was opened elsewhere behind the gate of the lab, under a name that the lab file may have.
+func (l *Lab) Adopt(name, device string, sw ocs.Switch) *Opened {
+	o := &Opened{Name: name, Device: device, gate: l.gate, at: l.siteOf(name, device, device)}
+	o.Switch = l.gate.guarded(o.at, sw)
+	return o
+}
+
+// siteOf returns what the gate is to know of a device.
+func (l *Lab) siteOf(name, device, identity string) *site {
+	at := &site{name: name, device: device, identity: identity}
+	if l.File != nil {
+		at.protected, at.own = l.File.ProtectedPorts(name), l.File.OwnPorts(name)
+	}
+	return at
 }
 
 func newGate(l *Lab, opt Options) *Gate {
@@ -389,6 +403,7 @@ func (b *batch) prepare(ctx context.Context) (unlock func(), err error) {
 			b.ids = append(b.ids, 0)
 			continue
 		}
+		b.reports[i].ID = ids[0]
 		b.ids, ids = append(b.ids, ids[0]), ids[1:]
 	}
 	if err := b.permit(ctx); err != nil {

@@ -215,13 +215,11 @@ func (l *Lab) SwitchAt(ctx context.Context, url string) *Switch {
 
 // enclose puts around a session what a switch of the lab has around it.
 func (l *Lab) enclose(ctx context.Context, o *Opened, sw ocs.Switch) {
-	o.at = &site{name: o.Name, device: o.Device, identity: drivers.AddressOf(ctx, o.Device)}
+	identity := drivers.AddressOf(ctx, o.Device)
 	if id, err := sw.Identify(ctx); err == nil && id.Serial != "" && !l.opt.Emulated {
-		o.at.identity = id.Vendor + " " + id.Serial
+		identity = id.Vendor + " " + id.Serial
 	}
-	if l.File != nil {
-		o.at.protected, o.at.own = l.File.ProtectedPorts(o.Name), l.File.OwnPorts(o.Name)
-	}
+	o.at = l.siteOf(o.Name, o.Device, identity)
 	o.Switch = l.gate.guarded(o.at, drift.Watch(sw, 0))
 }
 

@@ -209,6 +209,9 @@ func preview(ctx context.Context, sw Switch, want Map, policy Policy, plan func(
 	if r.Change, err = plan(r.Before); err != nil {
 		return r, err
 	}
+	if err := id.Geometry.Check(r.Change.Add); err != nil {
+		return r, err
+	}
 	// Some of what is in the way only the geometry tells.
 	r.Change, err = freeExcluded(r.Before, r.Change, id.Geometry, policy)
 	return r, err

@@ -16,6 +16,7 @@ import (
 	"github.com/ocslab/ocslab/orchestrator/controller"
 	"github.com/ocslab/ocslab/orchestrator/job"
 	"github.com/ocslab/ocslab/orchestrator/proto"
+	"github.com/ocslab/ocslab/orchestrator/rail"
 	"github.com/ocslab/ocslab/orchestrator/shim"
 	"github.com/ocslab/ocslab/topology/opus"
 )
@@ -47,7 +48,9 @@ func quorum(b *testing.B, rails, ranks int, together bool) {
 	var asked atomic.Int64
 	all := make(chan struct{}, 1)
 	var want atomic.Int64
-	s, err := orchestrator.Open(b.Context(), orchestrator.Options{Lab: l, Job: f, Controller: controller.Options{Log: func(e controller.Event) {
+	// The light takes what the monitors average over, which is no matter of the control plane.
+	railOptions := rail.Options{Verify: rail.Table}
+	s, err := orchestrator.Open(b.Context(), orchestrator.Options{Lab: l, Job: f, Rail: railOptions, Controller: controller.Options{Log: func(e controller.Event) {
 		if e.Kind == controller.EventWrite && asked.Add(1) == want.Load() {
 			all <- struct{}{}
 		}

@@ -199,7 +199,7 @@ func (a *app) settle(cmd *cobra.Command) error {
 	}
 	var bindErr error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if slices.Contains(keys, f.Name) {
+		if slices.Contains(keys, f.Name) && (f.Name != "verify" || f.Annotations[ofGate] != nil) { // rails have a flag of that name
 			bindErr = errors.Join(bindErr, v.BindPFlag(f.Name, f))
 		}
 	})

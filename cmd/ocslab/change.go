@@ -29,9 +29,14 @@ func (f *changeFlags) add(c *cobra.Command) {
 	addVerify(c)
 }
 
+// ofGate marks the flag --verify that is about the gate of the lab.
+const ofGate = "ocslab-gate"
+
 // addVerify adds the flags that say how far a change is verified.
 func addVerify(c *cobra.Command) {
 	c.Flags().String("verify", string(lab.VerifyLight), "`table|light`: read the map back, or also look for light where the switch has power monitors")
+	// The only error is that there is no such flag.
+	_ = c.Flags().SetAnnotation("verify", ofGate, []string{"yes"})
 	c.Flags().Duration("recheck", time.Second, "read the circuits once more this long after the last change; 0 does not")
 }
 

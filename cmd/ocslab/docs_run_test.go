@@ -133,7 +133,7 @@ func (p *page) run(t *testing.T, sh string) {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
-	cmd.Env = append(cmd.Env, "HOME="+dir, "OCSLAB_STATE_DIR="+filepath.Join(dir, "state"), "XDG_CONFIG_HOME="+filepath.Join(dir, "config"), "LC_ALL=C.UTF-8")
+	cmd.Env = append(cmd.Env, "HOME="+dir, "OCSLAB_STATE_DIR="+filepath.Join(dir, "state"), "XDG_CONFIG_HOME="+filepath.Join(dir, "config"), "LC_ALL=C.UTF-8", "OCSLAB_RECHECK=0s")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.WaitDelay = time.Second

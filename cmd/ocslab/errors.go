@@ -66,7 +66,7 @@ func exitCode(err error) int {
 		errors.Is(err, panics.ErrInForce), errors.Is(err, shim.ErrRefused), errors.Is(err, shim.ErrStale):
 		return exitRefused
 	case errors.Is(err, ocs.ErrVerify), errors.Is(err, blackout.ErrContradiction), errors.Is(err, mzi.ErrVerification), errors.Is(err, watch.ErrIncomplete), errors.Is(err, errLimit),
-		errors.Is(err, errUnsafe), errors.Is(err, fit.ErrDrifted), errors.Is(err, errLoss),
+		errors.Is(err, errUnsafe), errors.Is(err, errRail), errors.Is(err, fit.ErrDrifted), errors.Is(err, errLoss),
 		errors.Is(err, collective.ErrStalled), errors.Is(err, hbd.ErrMixed), errors.Is(err, hbd.ErrHalfOpen):
 		return exitVerify
 	case errors.As(err, &op), errors.Is(err, ocs.ErrDenied), errors.Is(err, shim.ErrRailDead), errors.Is(err, shim.ErrLost),

@@ -50,7 +50,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	case err == nil:
 	case !a.started: // cobra did not like the command line
 		err = usageError{err}
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && !errors.As(err, new(ended)):
 		err = interrupted{err}
 	}
 	code := exitCode(err)
@@ -62,6 +62,11 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	return code
 }
+
+// ended is what a command that runs until it is interrupted has found out. The signal is its regular end, and no error.
+type ended struct{ error }
+
+func (e ended) Unwrap() error { return e.error }
 
 // interrupted is what a command came to because of a signal.
 type interrupted struct{ err error }

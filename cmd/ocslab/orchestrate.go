@@ -33,11 +33,12 @@ type controlFlags struct {
 	timeout, barrier, drain, again time.Duration
 	health                         time.Duration
 	threshold                      float64
+	revive                         bool
 }
 
 func (f *controlFlags) add(s *pflag.FlagSet) {
 	s.StringVar(&f.granularity, "granularity", string(controller.Stage), "what a request moves: `stage|circuit|published`; published is UNSAFE")
-	s.StringVar(&f.verify, "verify", string(rail.ReadBack), "what a change has to pass: `read-back|light`")
+	s.StringVar(&f.verify, "verify", "", "how a change is verified: by the `table|light` (default light where the switch has power monitors)")
 	s.Float64Var(&f.threshold, "threshold", float64(ocs.NoLight), "`DBM` at an egress that count as light")
 	s.IntVar(&f.attempts, "attempts", rail.DefaultAttempts, "tries of a change before the rail falls back to its giant ring")
 	s.IntVar(&f.sessions, "sessions", orchestrator.DefaultSessions, "sessions of a rail with its switch, one change at a time each")
@@ -45,6 +46,7 @@ func (f *controlFlags) add(s *pflag.FlagSet) {
 	s.DurationVar(&f.barrier, "barrier", controller.DefaultBarrier, "how long a rank waits for the others of its group")
 	s.DurationVar(&f.drain, "drain", controller.DefaultDrain, "how long a fallback waits for what runs; then the rail is dead")
 	s.DurationVar(&f.again, "resume-after", 0, "try the plan again so long after a fallback (default never)")
+	s.BoolVar(&f.revive, "revive", false, "bring rails back that are dead")
 	s.DurationVar(&f.health, "health", rail.DefaultHealth, "period of looking for what others changed; negative is never")
 }
 
@@ -55,8 +57,12 @@ func (a *app) controlOptions(f *controlFlags, o *orchestrator.Options) error {
 		return usagef("--granularity %q: want stage, circuit or published", f.granularity)
 	}
 	v := rail.Verify(f.verify)
-	if v != rail.ReadBack && v != rail.Light {
-		return usagef("--verify %q: want read-back or light", f.verify)
+	switch v {
+	case "", rail.Table, rail.Light:
+	case "read-back": // its name in earlier versions
+		v = rail.Table
+	default:
+		return usagef("--verify %q: want table or light", f.verify)
 	}
 	if f.attempts < 1 || f.sessions < 1 {
 		return usagef("--attempts and --sessions: want 1 or more")
@@ -67,6 +73,7 @@ func (a *app) controlOptions(f *controlFlags, o *orchestrator.Options) error {
 	}
 	o.Sessions = f.sessions
 	o.Rail.Attempts, o.Rail.Timeout, o.Rail.Verify, o.Rail.Threshold, o.Rail.Health = f.attempts, f.timeout, v, ocs.DBm(f.threshold), f.health
+	o.Rail.Revive = f.revive
 	o.Controller.Granularity, o.Controller.Barrier, o.Controller.Drain, o.Controller.ResumeAfter = g, f.barrier, f.drain, f.again
 	return nil
 }
@@ -77,7 +84,7 @@ func (a *app) orchestrateCommand() *cobra.Command {
 	var listen, planeAt, truth string
 	var rails, remote []string
 	var only string
-	var restore, revive bool
+	var restore bool
 	c := &cobra.Command{
 		Use:   "orchestrate JOB",
 		Short: "Serve the rails of a training job: the Opus control plane",
@@ -100,7 +107,11 @@ writes what the light really did, for "ocslab audit".
 
 With --granularity published a digit changes when one group has asked, whoever uses
 the circuits. That loses bytes, and shows that the observer notices.
-With --verify light a change also waits for optical power at the egress ports.`,
+
+Where the switch has power monitors, ranks may run when these show the light of their
+circuits; a circuit that is connected and dark is a failure of the change, unless no
+light comes in. --verify table compares the switch's table of circuits only. When it is
+interrupted and a rail is dead, or has had dark circuits, the exit code is 5.`,
 		Example: "  ocslab --lab examples/opus-rails.yaml --emulated orchestrate examples/lab-job.yaml\n  ocslab --lab lab.yaml orchestrate job.yaml --only rails --listen 127.0.0.1:7401",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -108,7 +119,6 @@ With --verify light a change also waits for optical power at the egress ports.`,
 			if err := a.controlOptions(&control, &opt); err != nil {
 				return err
 			}
-			opt.Rail.Revive = revive
 			a.offer = true
 			f, err := a.jobOf(&opt, args[0])
 			if err != nil {
@@ -136,7 +146,6 @@ With --verify light a change also waits for optical power at the egress ports.`,
 	f.StringSliceVar(&remote, "remote", nil, "`RAIL=ADDRESS` of a rail that is served elsewhere")
 	f.StringVar(&planeAt, "plane", "", "`ADDRESS` to serve the emulated data plane at")
 	f.StringVar(&truth, "truth", "", "write what the light of emulated switches did to `FILE`")
-	f.BoolVar(&revive, "revive", false, "bring rails back that are dead")
 	f.BoolVar(&restore, "restore", false, "put back at the end what the ports held before")
 	a.addMode(c, string(ocs.Safe))
 	secure.add(f)
@@ -274,6 +283,8 @@ type railLine struct {
 	Shape      string `json:"shape"`
 	ID         string `json:"topology_id,omitempty"`
 	Generation uint64 `json:"generation"`
+	Verify     string `json:"verify"`
+	Reason     string `json:"reason,omitempty"` // of a dead rail
 }
 
 func (a *app) orchestrate(ctx context.Context, f *job.File, opt orchestrator.Options, secure *tlsFlags, listen, planeAt, truth string) (err error) {
@@ -322,7 +333,11 @@ func (a *app) orchestrate(ctx context.Context, f *job.File, opt orchestrator.Opt
 	ready := orchestrateLine{Kind: "ready", Job: f.Name, Address: l.Addr().String()}
 	for _, name := range sorted(s.Rails) {
 		st := s.Rails[name].Status()
-		ready.Rails = append(ready.Rails, railLine{name, st.Switch, string(st.Shape), st.ID, st.Generation})
+		x := railLine{Rail: name, Switch: st.Switch, Shape: string(st.Shape), ID: st.ID, Generation: st.Generation, Verify: string(st.Verify)}
+		if st.Shape == proto.Dead {
+			x.Reason = st.Reason
+		}
+		ready.Rails = append(ready.Rails, x)
 	}
 	var serving sync.WaitGroup
 	defer serving.Wait()
@@ -348,7 +363,32 @@ func (a *app) orchestrate(ctx context.Context, f *job.File, opt orchestrator.Opt
 	case <-ctx.Done():
 	}
 	cancel()
+	states := map[string]rail.Status{}
+	for name, o := range s.Rails {
+		states[name] = o.Status()
+	}
+	if s.Controller != nil {
+		for _, r := range s.Controller.Status().Rails {
+			if opt.Remote[r.Rail] != nil {
+				states[r.Rail] = rail.Status{Rail: r.Rail, Shape: r.Shape, Reason: r.Reason}
+			}
+		}
+	}
+	failed := failuresOf(states, nil)
+	if a.set.JSON && len(failed) > 0 {
+		a.json(endLine{"end", f.Name, failed})
+	}
+	if broken := railError(failed, nil); broken != nil {
+		return errors.Join(err, ended{broken})
+	}
 	return err
+}
+
+// endLine says which rails have failed when the control plane ends. There is none when no rail has.
+type endLine struct {
+	Kind   string        `json:"kind"` // "end"
+	Job    string        `json:"job"`
+	Failed []railFailure `json:"failed_rails"`
 }
 
 func (a *app) printControl(r orchestrateLine, noController bool) {
@@ -357,7 +397,11 @@ func (a *app) printControl(r orchestrateLine, noController bool) {
 		return
 	}
 	for _, x := range r.Rails {
-		a.printf("%s on %s: %s, generation %d\n", x.Rail, x.Switch, shapeWords(x.Shape, x.ID), x.Generation)
+		why := ""
+		if x.Reason != "" {
+			why = ": " + x.Reason
+		}
+		a.printf("%s on %s: %s, generation %d%s\n", x.Rail, x.Switch, shapeWords(x.Shape, x.ID), x.Generation, why)
 	}
 	if noController {
 		a.printf("job %s at %s; its controller is: ocslab orchestrate JOB --only controller", r.Job, r.Address)

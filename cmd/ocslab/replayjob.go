@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"slices"
@@ -21,6 +22,8 @@ import (
 	"github.com/ocslab/ocslab/orchestrator/check"
 	"github.com/ocslab/ocslab/orchestrator/job"
 	"github.com/ocslab/ocslab/orchestrator/plane"
+	"github.com/ocslab/ocslab/orchestrator/proto"
+	"github.com/ocslab/ocslab/orchestrator/rail"
 	"github.com/ocslab/ocslab/orchestrator/rehearse"
 	"github.com/ocslab/ocslab/orchestrator/replay"
 	"github.com/ocslab/ocslab/orchestrator/shim"
@@ -29,6 +32,83 @@ import (
 
 // errUnsafe: operations ran on circuits that were being changed, or had no light.
 var errUnsafe = errors.New("not all operations had their circuits")
+
+// errRail: a rail is dead, or had circuits that were connected and dark.
+var errRail = errors.New("a rail of the job has failed")
+
+// railFailure is a rail that is dead, or that had circuits which were connected and dark.
+type railFailure struct {
+	Rail     string     `json:"rail"`
+	Dead     bool       `json:"dead"`
+	Why      string     `json:"why"`
+	Dark     []darkPath `json:"dark_paths,omitempty"`
+	Expected bool       `json:"expected,omitempty"` // by --expect-failure
+}
+
+// darkPath is a circuit without light.
+type darkPath struct {
+	Ingress  ocs.Port `json:"ingress"`
+	Egress   ocs.Port `json:"egress"`
+	InPower  *ocs.DBm `json:"in_power_dbm"`  // null where there is no monitor
+	OutPower *ocs.DBm `json:"out_power_dbm"` // null when the monitor shows no power at all
+}
+
+func (f railFailure) String() string {
+	if f.Dead {
+		return fmt.Sprintf("rail %s is dead: %s", f.Rail, f.Why)
+	}
+	return fmt.Sprintf("rail %s had dark circuits: %s", f.Rail, f.Why)
+}
+
+// failuresOf returns the rails that have failed, as their orchestrators say or else the shims of their ranks.
+func failuresOf(rails map[string]rail.Status, shims []replay.ShimStats) []railFailure {
+	var all []railFailure
+	for _, name := range sorted(rails) {
+		r := rails[name]
+		f := railFailure{Rail: name, Dead: r.Shape == proto.Dead, Why: r.Reason}
+		for _, p := range r.Dark {
+			dark := darkPath{Ingress: p.Ingress, Egress: p.Egress, InPower: p.In}
+			if out := p.Out; !math.IsInf(float64(out), -1) {
+				dark.OutPower = &out
+			}
+			f.Dark = append(f.Dark, dark)
+		}
+		if !f.Dead && len(r.Dark) > 0 {
+			f.Why = r.Dark[0].String()
+		}
+		if f.Dead || len(f.Dark) > 0 {
+			all = append(all, f)
+		}
+	}
+	for _, x := range shims {
+		known := slices.ContainsFunc(all, func(f railFailure) bool { return f.Rail == x.Rail })
+		if x.Stats.Dead && !known {
+			all = append(all, railFailure{Rail: x.Rail, Dead: true, Why: strings.TrimPrefix(x.Stats.Reason, "rail "+x.Rail+": ")})
+		}
+	}
+	return all
+}
+
+// railError marks the failures that were expected, and returns an error that names the others and those that are
+// missing.
+func railError(failed []railFailure, expected []string) error {
+	var wrong []string
+	for i := range failed {
+		f := &failed[i]
+		if f.Expected = slices.Contains(expected, f.Rail); !f.Expected {
+			wrong = append(wrong, f.String())
+		}
+	}
+	for _, name := range expected {
+		if !slices.ContainsFunc(failed, func(f railFailure) bool { return f.Rail == name }) {
+			wrong = append(wrong, fmt.Sprintf("rail %s is well, and --expect-failure says that it fails", name))
+		}
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", errRail, strings.Join(wrong, "; "))
+}
 
 // replayFlags are those of replay-job.
 type replayFlags struct {
@@ -43,6 +123,7 @@ type replayFlags struct {
 	native, events, packets   bool
 	firmware, rung            string
 	ops, truth                string
+	expect                    []string
 }
 
 func (a *app) replayJobCommand() *cobra.Command {
@@ -65,7 +146,10 @@ made for the trace, which take --switching for a change; or, with --job FILE and
 --lab FILE, on those of the lab, real or --emulated. What the ports held is put back
 at the end. An observer holds what the ranks did against what the light of emulated
 switches did, and any operation on circuits that were being changed is an error (exit
-code 5).
+code 5). So is a rail that is dead at the end, though the job goes on without it, and
+one whose circuits were connected and dark: the error names the rail and why. Where
+such a fault is planted, --expect-failure RAIL makes it the expected outcome, and its
+absence the error.
 
 With --connect ADDRESS the ranks, or those that --ranks and --rails name, join
 "ocslab orchestrate"; --plane ADDRESS is the data plane that they share. How circuits
@@ -96,6 +180,7 @@ are modelled: they take what the trace says, divided by --compress.`,
 	s.StringVar(&f.rung, "rung", "", "with --packets: what NICs are: `tap|veth|memory` (default the best there is here)")
 	s.BoolVar(&f.native, "native", false, "no control plane, all circuits always there: the baseline")
 	s.BoolVar(&f.events, "events", false, "show what the control plane does")
+	s.StringSliceVar(&f.expect, "expect-failure", nil, "`RAIL`s that are to be dead or dark at the end: the error is then that one is not")
 	s.StringVar(&f.ops, "ops", "", "write the operation log to `FILE`")
 	s.StringVar(&f.truth, "truth", "", "write what the light did to `FILE`")
 	a.addMode(c, string(ocs.Safe))
@@ -209,7 +294,7 @@ func (a *app) replayJob(cmd *cobra.Command, name string, f *replayFlags) (err er
 		return err
 	}
 	if f.connect != "" {
-		for _, name := range []string{"granularity", "verify", "threshold", "attempts", "sessions", "attempt-timeout", "barrier", "drain", "resume-after", "health", "switching", "mode", "truth"} {
+		for _, name := range []string{"granularity", "verify", "threshold", "attempts", "sessions", "attempt-timeout", "barrier", "drain", "resume-after", "health", "revive", "switching", "mode", "truth"} {
 			if cmd.Flags().Changed(name) {
 				return usagef("--%s is nothing that ranks decide: with --connect it is a matter of ocslab orchestrate", name)
 			}
@@ -245,7 +330,7 @@ func (a *app) replayJob(cmd *cobra.Command, name string, f *replayFlags) (err er
 			return err
 		}
 	}
-	steps := stepTable{app: a, compress: f.compress, joined: f.connect != ""}
+	steps := stepTable{app: a, compress: f.compress, joined: f.connect != "", expected: f.expect}
 	r.Progress = steps.show
 	var mu sync.Mutex
 	var ops []check.Op
@@ -255,9 +340,12 @@ func (a *app) replayJob(cmd *cobra.Command, name string, f *replayFlags) (err er
 			err = errors.Join(err, writeLog(f.ops, func(w io.Writer) error { return check.WriteOps(w, ops) }))
 		}()
 	}
-	rails := max(t.Rails, 1)
-	if opt.Job != nil {
-		rails = len(opt.Job.Rails)
+	names := railNames(f, t, opt.Job)
+	rails := len(names)
+	for _, name := range f.expect {
+		if !slices.Contains(names, name) {
+			return usagef("--expect-failure %s: the rails of the job are %s", name, strings.Join(names, ", "))
+		}
 	}
 	a.printf("%s: %s of %s on %s; %s\n", t.Name, natural.Count(t.Job.Ranks(), "rank"), shapeOf(t), natural.Count(rails, "rail"), where(f, opt.Job))
 	var out *rehearse.Outcome
@@ -272,6 +360,24 @@ func (a *app) replayJob(cmd *cobra.Command, name string, f *replayFlags) (err er
 		err = errors.Join(err, writeLog(f.truth, func(w io.Writer) error { return check.WriteTruth(w, out.Truth) }))
 	}
 	return steps.end(out, err)
+}
+
+// railNames are the rails of the job.
+func railNames(f *replayFlags, t *trace.Trace, j *job.File) []string {
+	var names []string
+	switch {
+	case j != nil:
+		for _, r := range j.Rails {
+			names = append(names, r.Name)
+		}
+	case len(f.rails) > 0:
+		names = f.rails
+	default:
+		for i := range max(t.Rails, 1) {
+			names = append(names, fmt.Sprintf("rail%d", i))
+		}
+	}
+	return names
 }
 
 // joinJob plays ranks against a controller elsewhere.
@@ -367,38 +473,43 @@ type jobStepLine struct {
 
 // jobLine is the whole replay.
 type jobLine struct {
-	Kind           string     `json:"kind"` // "job-summary"
-	Steps          int        `json:"steps"`
-	MeanWallNS     int64      `json:"mean_wall_ns"`
-	MeanScaledNS   int64      `json:"mean_scaled_ns"`
-	Operations     int        `json:"operations"`
-	LostBytes      int64      `json:"lost_bytes"`
-	Hits           int        `json:"hits"`
-	Mispredictions int        `json:"mispredictions"`
-	Checked        bool       `json:"checked"`
-	Violations     int        `json:"violations"`
-	Ingress        []ocs.Port `json:"violated_ingress,omitempty"`
-	Rails          []railSum  `json:"rails,omitempty"`
+	Kind           string        `json:"kind"` // "job-summary"
+	Steps          int           `json:"steps"`
+	MeanWallNS     int64         `json:"mean_wall_ns"`
+	MeanScaledNS   int64         `json:"mean_scaled_ns"`
+	Operations     int           `json:"operations"`
+	LostBytes      int64         `json:"lost_bytes"`
+	Hits           int           `json:"hits"`
+	Mispredictions int           `json:"mispredictions"`
+	Checked        bool          `json:"checked"`
+	Violations     int           `json:"violations"`
+	Ingress        []ocs.Port    `json:"violated_ingress,omitempty"`
+	Rails          []railSum     `json:"rails,omitempty"`
+	Failed         []railFailure `json:"failed_rails,omitempty"`
 }
 
 type railSum struct {
-	Rail     string `json:"rail"`
-	Shape    string `json:"shape"`
-	ID       string `json:"topology_id,omitempty"`
-	Changes  uint64 `json:"changes"`
-	NoOps    uint64 `json:"noops"`
-	Commands uint64 `json:"commands"`
-	Removed  uint64 `json:"removed"`
-	Added    uint64 `json:"added"`
-	Retries  uint64 `json:"retries"`
-	Failures uint64 `json:"failures"`
+	Rail     string     `json:"rail"`
+	Shape    string     `json:"shape"`
+	ID       string     `json:"topology_id,omitempty"`
+	Changes  uint64     `json:"changes"`
+	NoOps    uint64     `json:"noops"`
+	Commands uint64     `json:"commands"`
+	Removed  uint64     `json:"removed"`
+	Added    uint64     `json:"added"`
+	Retries  uint64     `json:"retries"`
+	Failures uint64     `json:"failures"`
+	Verify   string     `json:"verify"`
+	NoInput  []ocs.Port `json:"no_input_light,omitempty"` // ingress ports of circuits that could not be verified
+	Reason   string     `json:"reason,omitempty"`         // of a giant ring, or of death
 }
 
 // stepTable shows steps as they end.
 type stepTable struct {
 	app      *app
 	compress float64
-	joined   bool // a controller elsewhere
+	joined   bool     // a controller elsewhere
+	expected []string // rails that are to fail
 	head     bool
 }
 
@@ -442,8 +553,11 @@ func (s *stepTable) end(out *rehearse.Outcome, err error) error {
 	}
 	for _, name := range sorted(out.Rails) {
 		r := out.Rails[name]
-		line.Rails = append(line.Rails, railSum{name, string(r.Shape), r.ID, r.Counters.Changes, r.Counters.NoOps, r.Counters.Commands, r.Counters.Removed, r.Counters.Added, r.Counters.Retries, r.Counters.Failures})
+		line.Rails = append(line.Rails, railSum{name, string(r.Shape), r.ID, r.Counters.Changes, r.Counters.NoOps, r.Counters.Commands, r.Counters.Removed, r.Counters.Added, r.Counters.Retries, r.Counters.Failures,
+			string(r.Verify), r.NoInput, r.Reason})
 	}
+	line.Failed = failuresOf(out.Rails, out.Result.Shims)
+	broken := railError(line.Failed, s.expected)
 	if v := out.Verdict; v != nil {
 		line.Checked, line.Violations, line.Ingress = true, v.Total(), v.Ingress()
 		if err == nil && !v.OK() && v.Ops > 0 {
@@ -452,6 +566,13 @@ func (s *stepTable) end(out *rehearse.Outcome, err error) error {
 	}
 	if err == nil && line.LostBytes > 0 {
 		err = fmt.Errorf("%w: %d bytes were lost, since circuits had no light", errUnsafe, line.LostBytes)
+	}
+	switch {
+	case broken == nil:
+	case err == nil:
+		err = broken
+	case errors.Is(err, shim.ErrRailDead): // the job has ended since no rail lives
+		err = fmt.Errorf("%w: %w", errRail, err)
 	}
 	if s.app.set.JSON {
 		s.app.json(line)
@@ -467,6 +588,16 @@ func (s *stepTable) end(out *rehearse.Outcome, err error) error {
 	for _, r := range line.Rails {
 		s.app.printf("%s: %s in %s, %d cross-connects removed and %d made; now %s\n", r.Rail, natural.Count(int(r.Changes), "change"),
 			natural.Count(int(r.Commands), "command"), r.Removed, r.Added, shapeWords(r.Shape, r.ID))
+		if len(r.NoInput) > 0 {
+			s.app.printf("%s: no input light at %s, whose circuits could not be verified\n", r.Rail, ocs.FormatPorts(r.NoInput))
+		}
+	}
+	for _, f := range line.Failed {
+		expected := ""
+		if f.Expected {
+			expected = " (expected)"
+		}
+		s.app.printf("%v%s\n", f, expected)
 	}
 	if line.Hits+line.Mispredictions > 0 {
 		s.app.printf("predictions: %d right, %d wrong\n", line.Hits, line.Mispredictions)

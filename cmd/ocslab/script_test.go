@@ -48,6 +48,7 @@ func TestScript(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("OCSLAB_STATE_DIR", filepath.Join(env.WorkDir, "state"))
+			env.Setenv("OCSLAB_RECHECK", "0s") // one script is about it; the others would only wait
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "config"))
 			examples, err := filepath.Abs("../../examples")
@@ -76,7 +77,7 @@ func command(ts *testscript.TestScript, args []string) *exec.Cmd {
 	ts.Check(err)
 	cmd := exec.Command(path, args...)
 	cmd.Dir = ts.Getenv("WORK")
-	for _, k := range []string{"OCSLAB_STATE_DIR", "HOME", "XDG_CONFIG_HOME", "PATH", "OCSLAB_PASSWORD", "OCSLAB_TIMEOUT", "OCSLAB_JSON", "OCSLAB_MODE", "RAIL0_PASSWORD"} {
+	for _, k := range []string{"OCSLAB_STATE_DIR", "HOME", "XDG_CONFIG_HOME", "PATH", "OCSLAB_PASSWORD", "OCSLAB_TIMEOUT", "OCSLAB_JSON", "OCSLAB_MODE", "OCSLAB_RECHECK", "RAIL0_PASSWORD"} {
 		if v := ts.Getenv(k); v != "" {
 			cmd.Env = append(cmd.Env, k+"="+v)
 		}

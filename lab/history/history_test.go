@@ -375,7 +375,7 @@ func TestLog_TornMeanwhile(t *testing.T) {
 // ocslab writes it while this one runs.
 func TestLog_Newer(t *testing.T) {
 	lines := sample(t)
-	for _, tail := range []string{`{"v":2}` + "\n", `{"v":2,"kind":{"new":1}}` + "\ntorn", `{"v":1.5}`} {
+	for _, tail := range []string{`{"v":3}` + "\n", `{"v":3,"kind":{"new":1}}` + "\ntorn", `{"v":2.5}`} {
 		dir := t.TempDir()
 		content := lines[0] + tail
 		l := open(t, dir)

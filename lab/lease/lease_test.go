@@ -11,8 +11,10 @@ import (
 	"testing"
 
 	"github.com/ocslab/ocslab/internal/statedir"
+	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/lab/lease"
 	"github.com/ocslab/ocslab/ocs"
+	"github.com/ocslab/ocslab/ocs/ocstest"
 )
 
 const device = "tl1://192.0.2.10:3082"
@@ -54,28 +56,43 @@ func other(t *testing.T, dir string) (stop func()) {
 	return func() { in.Close(); _ = c.Wait() }
 }
 
-// Ensure what another process has leased is in force, whichever protocol is spoken, until that process has ended,
-// however it did.
-func TestTake_OtherProcess(t *testing.T) {
+// Ensure what another process has leased is refused until that process has ended, however it ended.
+func TestLeases(t *testing.T) {
 	dir := t.TempDir()
 	stop := other(t, dir)
-	for _, of := range []string{device, "scpi://192.0.2.10:5025"} {
-		wanted := lease.Lease{Device: of, Switch: "rail0", Ports: []ocs.Port{35}, Holder: "me"}
-		if _, err := lease.Take(t.Context(), dir, wanted); !errors.Is(err, lease.ErrLeased) || !errors.Is(err, ocs.ErrInterlock) ||
-			!strings.Contains(err.Error(), "job other has ports 3,35 of rail0") {
-			t.Errorf("%s: %v: want who has it", of, err)
+	inner := ocstest.New(32, ocs.MustMap(ocs.CrossConnect{Ingress: 3, Egress: 35}))
+	sw := lab.New(nil, lab.Options{Authority: lab.Files(dir)}).Adopt("rail0", device, inner)
+	for _, x := range []struct {
+		change  string
+		refused bool
+	}{{"1>33", false}, {"3>36", true}, {"4>35", true}, {"5>37", false}} {
+		add, err := ocs.ParseMap(x.change)
+		if err != nil {
+			t.Fatal(err)
 		}
+		_, err = sw.Apply(t.Context(), ocs.Change{Add: add})
+		if errors.Is(err, lease.ErrLeased) != x.refused || errors.Is(err, ocs.ErrInterlock) != x.refused {
+			t.Errorf("%s: %v; refused: want %v", x.change, err, x.refused)
+		}
+		if x.refused && !strings.Contains(err.Error(), "job other has ports 3,35 of rail0") {
+			t.Errorf("%s: %v: want who has it", x.change, err)
+		}
+	}
+	if _, err := lease.Take(t.Context(), dir, lease.Lease{Device: "scpi://192.0.2.10:5025", Switch: "rail0", Ports: []ocs.Port{35}}); !errors.Is(err, lease.ErrLeased) {
+		t.Errorf("the same switch in another language: %v", err)
 	}
 	stop()
 	if all, err := lease.InForce(dir, ""); err != nil || len(all) > 0 {
-		t.Errorf("its holder has ended: %v, %v", all, err)
+		t.Errorf("its holder has died: %v, %v", all, err)
 	}
-	if _, err := lease.Take(t.Context(), dir, lease.Lease{Device: device, Switch: "rail0", Ports: []ocs.Port{35}, Holder: "me"}); err != nil {
+	add, _ := ocs.ParseMap("3>36")
+	if _, err := sw.Apply(t.Context(), ocs.Change{Add: add}); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
 }
 
-// Ensure tokens only grow, also when nothing of before is left, and that no port is leased twice.
+// Ensure tokens only grow, also when nothing of before is left, and that a lease of one's own is in nobody's way
+// but that of another lease.
 func TestTake(t *testing.T) {
 	dir := t.TempDir()
 	a, err := lease.Take(t.Context(), dir, lease.Lease{Device: device, Switch: "rail0", Ports: []ocs.Port{1, 33}, Holder: "a"})
@@ -88,6 +105,10 @@ func TestTake(t *testing.T) {
 	b, err := lease.Take(t.Context(), dir, lease.Lease{Device: device, Switch: "rail0", Ports: []ocs.Port{2, 34}, Holder: "b"})
 	if err != nil || b.Token <= a.Token {
 		t.Fatalf("%v, %v", b, err)
+	}
+	inner := ocstest.New(32, ocs.Map{})
+	if _, err := lab.New(nil, lab.Options{StateDir: dir}).Adopt("rail0", device, inner).Apply(t.Context(), ocs.Change{Add: ocs.MustMap(ocs.CrossConnect{Ingress: 1, Egress: 33})}); err != nil {
+		t.Errorf("with a lease of this program: %v", err)
 	}
 	if err := errors.Join(a.Release(), b.Release(), b.Release()); err != nil {
 		t.Error(err)

@@ -16,7 +16,7 @@
 //  1. disconnects what only goes dark, reads back, and gives those ports to the next;
 //  2. connects; what has to move relies on the device to take ports over, and the driver knows better where it does not;
 //  3. reads back, and compares the ports that it had asked for;
-//  4. where that is wished, waits for light at the new egresses.
+//  4. where the switch has power monitors, waits until they show the light of its circuits.
 //
 // A port that goes dark only because its peer gets another one is not kept until the end, on devices that take over
 // busy ports, which is found out from the first change that shows it: a request that adds at such a port may come past. In whichever
@@ -29,6 +29,11 @@
 //
 // A request that changes nothing sends no command. Those that are ready while all sessions with the switch are busy
 // are carried out with one command.
+//
+// # Light
+//
+// Circuits that are connected and dark fail the change, unless no light comes in. A request looks at the circuits that
+// it made and, where it had to read what its ports hold, at all that it wants there. See [Options.Verify].
 //
 // # Failures
 //

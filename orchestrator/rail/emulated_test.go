@@ -164,7 +164,7 @@ func TestEmulated_Dark(t *testing.T) {
 	for _, e := range events {
 		whats = append(whats, e.What)
 	}
-	if fmt.Sprint(whats) != "[disconnected connected verified]" {
+	if fmt.Sprint(whats) != "[disconnected connected lit verified]" {
 		t.Fatalf("got %v", whats)
 	}
 	t.Logf("removing took %v, connecting %v", took(events[0]), took(events[1]))

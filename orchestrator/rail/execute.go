@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ocslab/ocslab/internal/natural"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/orchestrator/proto"
 )
@@ -669,102 +668,4 @@ func (x *try) verify(t *ticket, v view) {
 		const most = 3 // the first few of many are enough to know where to look
 		x.fail(t, fmt.Errorf("%s: %s acknowledged, but the %w", x.o.names(where), x.o.opt.Switch, &ocs.VerifyError{Wrong: wrong[:min(len(wrong), most)], After: v.all}))
 	}
-}
-
-// light waits until there is power at each egress that got a circuit.
-func (x *try) light() {
-	o := x.o
-	if o.opt.Verify != Light {
-		return
-	}
-	waits := map[*ticket][]ocs.Port{}
-	for k, t := range x.batch {
-		if x.failed[t] != nil || t.kind == takeOld || t.added == 0 {
-			continue
-		}
-		for i, q := range t.ports {
-			if t.goal[i] >= 0 && (x.now[k][i] != t.goal[i] || t.attempt > 1) {
-				waits[t] = append(waits[t], o.opt.Assignment[q].Out)
-			}
-		}
-	}
-	if len(waits) == 0 {
-		return
-	}
-	meter, ok := ocs.As[ocs.PowerMeter](x.sw)
-	if !ok {
-		x.failRest(final{fmt.Errorf("%s has no power monitors: %w", o.opt.Switch, ocs.ErrNotSupported)})
-		return
-	}
-	ctx, cancel := context.WithTimeoutCause(o.ctx, o.opt.Patience, context.DeadlineExceeded)
-	defer cancel()
-	const pause = 5 * time.Millisecond
-	averaging := o.averaging(ctx, meter)
-	for {
-		var ports []ocs.Port
-		for _, ps := range waits {
-			ports = append(ports, ps...)
-		}
-		slices.Sort(ports)
-		sampled := time.Now()
-		r, err := meter.Power(ctx, ports...)
-		now := time.Now()
-		if r.Earliest.After(sampled) {
-			sampled = r.Earliest
-		}
-		if err == nil {
-			for t, ps := range waits {
-				if sampled.Sub(t.acked) < averaging {
-					continue // it may be the light of before
-				}
-				waits[t] = slices.DeleteFunc(ps, func(p ocs.Port) bool {
-					power, has := r.Ports[p]
-					return !has || power > o.opt.Threshold
-				})
-				if len(waits[t]) == 0 {
-					delete(waits, t)
-					t.light = now
-				}
-			}
-		}
-		if len(waits) == 0 {
-			o.mu.Lock()
-			o.tellLocked(Event{What: Lit, Requests: x.requests, Attempt: x.batch[0].attempt, At: now})
-			o.mu.Unlock()
-			return
-		}
-		select {
-		case <-time.After(pause):
-			continue
-		case <-ctx.Done():
-		}
-		for t, ps := range waits {
-			q, _ := o.ofOut.at(ps[0])
-			x.fail(t, unlit(fmt.Sprintf("no light came within %v at port %d, %s, of %s (%s in all)",
-				o.opt.Patience, ps[0], o.name(int(q)), o.opt.Switch, natural.Count(len(ps), "port"))))
-		}
-		return
-	}
-}
-
-// averaging returns over how long the monitors of the rail average, as the switch says; zero where it does not.
-func (o *Orchestrator) averaging(ctx context.Context, meter ocs.PowerMeter) time.Duration {
-	o.mu.Lock()
-	known, longest := o.monitored, o.averages
-	o.mu.Unlock()
-	if known {
-		return longest
-	}
-	ports := make([]ocs.Port, len(o.all))
-	for q := range ports {
-		ports[q] = o.opt.Assignment[q].Out
-	}
-	all, err := meter.Monitors(ctx, ports...)
-	for _, m := range all {
-		longest = max(longest, m.Averaging)
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.monitored, o.averages = err == nil, longest
-	return longest
 }

@@ -25,11 +25,14 @@ func (f *failure) Unwrap() error { return f.err }
 // errUnread is a change that was acknowledged, and what became of it could not be read.
 var errUnread = errors.New("the change was acknowledged but could not be read back")
 
-// unlit is a circuit that is there and carries no light. It matches ocs.ErrVerify.
-type unlit string
+// unlit is about circuits that are connected and dark. It matches ocs.ErrVerify.
+type unlit struct {
+	text  string
+	paths []Path
+}
 
-func (u unlit) Error() string        { return string(u) }
-func (u unlit) Is(target error) bool { return target == ocs.ErrVerify }
+func (u *unlit) Error() string        { return u.text }
+func (u *unlit) Is(target error) bool { return target == ocs.ErrVerify }
 
 // bare returns a reason without the name of the rail, which whoever prints it says himself.
 func (o *Orchestrator) bare(reason string) string {
@@ -45,7 +48,7 @@ func (o *Orchestrator) sentence(t *ticket, err error, limit time.Duration) strin
 	}
 	text := ""
 	switch said := words(err); {
-	case errors.As(err, new(final)), errors.Is(err, ocs.ErrVerify):
+	case errors.As(err, new(final)), errors.Is(err, ocs.ErrVerify), errors.Is(err, errUnseen):
 		text = err.Error() // made here, with all there is to say
 	case timedOut(err):
 		within := "in time"

@@ -74,7 +74,7 @@ func (o *Orchestrator) examine(h *health) {
 	}
 	h.silent = false
 	o.compare(o.see(m), idle, since)
-	if meter, ok := ocs.As[ocs.PowerMeter](sw); ok && o.opt.Verify == Light {
+	if meter, ok := ocs.As[ocs.PowerMeter](sw); ok && o.verifying() == Light {
 		o.shine(ctx, h, meter, idle, since)
 	}
 }
@@ -152,36 +152,51 @@ func (o *Orchestrator) compare(v view, idle []bool, since uint64) {
 // shine tells of circuits whose light has gone.
 func (o *Orchestrator) shine(ctx context.Context, h *health, meter ocs.PowerMeter, idle []bool, since uint64) {
 	o.mu.Lock()
-	var ports []ocs.Port
+	var paths []*unseen
 	for q, p := range o.held {
 		if p >= 0 && o.stillLocked(q, idle, since) {
-			ports = append(ports, o.opt.Assignment[p].Out)
+			paths = append(paths, &unseen{Path: Path{CrossConnect: o.feeding(int(p), int32(q))}})
 		}
 	}
 	o.mu.Unlock()
-	if len(ports) == 0 {
+	if len(paths) == 0 {
 		return
 	}
-	r, err := meter.Power(ctx, ports...)
+	r, err := meter.Power(ctx, egresses(paths)...)
 	if err != nil {
 		return // the next reading of the circuits tells whether the switch answers
 	}
+	var seen []Path
+	var dim []*unseen
+	for _, u := range paths {
+		if power, has := r.Ports[u.Egress]; has && u.sees(power, o.opt.Threshold, true) {
+			seen = append(seen, u.Path)
+		} else if has {
+			dim = append(dim, u)
+		}
+	}
+	unfed := o.input(ctx, meter, dim)
+	o.sawLight(seen)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var without, fresh []int
+	var first Path
 	var a proto.Alarm
-	for _, port := range ports {
-		power, has := r.Ports[port]
-		q, _ := o.ofOut.at(port)
-		if !has || power > o.opt.Threshold || !o.stillLocked(int(q), idle, since) {
+	for _, u := range dim {
+		q, _ := o.ofOut.at(u.Egress)
+		if slices.Contains(unfed, u.Ingress) || !o.stillLocked(int(q), idle, since) {
 			continue
 		}
 		without = append(without, int(q))
 		if slices.Contains(h.without, int(q)) {
 			continue
 		}
-		fresh = append(fresh, int(q))
+		if fresh = append(fresh, int(q)); len(fresh) == 1 {
+			first = u.Path
+		}
+		o.doubtLocked(int(q)) // no request may count on the circuit before its light has been seen again
 		if p := int(o.held[q]); p >= 0 {
+			o.doubtLocked(p)
 			if c := [2]int{min(int(q), p), max(int(q), p)}; !slices.Contains(a.Circuits, c) {
 				a.Circuits = append(a.Circuits, c)
 			}
@@ -189,7 +204,7 @@ func (o *Orchestrator) shine(ctx context.Context, h *health, meter ocs.PowerMete
 	}
 	h.without = without
 	if len(fresh) > 0 {
-		a.Detail = fmt.Sprintf("rail %s: no light arrives at %s (%s), though the circuits are there", o.opt.Rail, natural.Count(len(fresh), "port"), o.names(fresh))
+		a.Detail = fmt.Sprintf("rail %s: no light arrives at %s (%s), though the circuits are there: %v", o.opt.Rail, natural.Count(len(fresh), "port"), o.names(fresh), first)
 		o.alarmLocked(a)
 	}
 }

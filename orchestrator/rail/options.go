@@ -1,6 +1,7 @@
 package rail
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/ocslab/ocslab/ocs"
@@ -12,9 +13,9 @@ import (
 type Verify string
 
 const (
-	// ReadBack compares what the switch says it holds with what was asked for. It is the default.
-	ReadBack Verify = "read-back"
-	// Light is ReadBack, and then waits for power at each new egress.
+	// Table compares the switch's table of circuits with what was asked for.
+	Table Verify = "table"
+	// Light is Table, and then waits for power at the egress of each circuit.
 	Light Verify = "light"
 )
 
@@ -55,6 +56,10 @@ type Options struct {
 	// refuses to begin with them and to change their ports; Update removes them.
 	Takeover ocs.Policy
 
+	// Verify is Light by default where the switch has power monitors at the egress, else Table. With Light, a switch
+	// without monitors fails every change. A circuit without light is a failure of the change, unless a monitor at its
+	// ingress shows no light either: then nobody sends, and Status.NoInput lists the port. Ports without a monitor are
+	// not measured.
 	Verify Verify
 	// Threshold is the power that counts as light; 0 is ocs.NoLight. For Light.
 	Threshold ocs.DBm
@@ -113,12 +118,30 @@ type Status struct {
 	Controller        string // that has the epoch, for people
 	Generation        uint64
 	Shape             proto.Shape
-	ID                string   // of shape Digits: what the job shall have when all that was asked for is done
-	Circuits          [][2]int // that the switch was last seen to hold
-	Unsure            []int    // ports of which that is not certain
-	Pending           int      // requests that are not answered yet
-	Reason            string   // of giant ring, dead, or a failure
+	ID                string     // of shape Digits: what the job shall have when all that was asked for is done
+	Circuits          [][2]int   // that the switch was last seen to hold
+	Unsure            []int      // ports of which that is not certain
+	Pending           int        // requests that are not answered yet
+	Reason            string     // of giant ring, dead, or a failure
+	Verify            Verify     // what a change has to pass; Light only where the switch has power monitors
+	Dark              []Path     // circuits that failed a change because they had no light, as last read
+	NoInput           []ocs.Port // ingress ports of circuits that could not be verified, since no light came in
 	Counters          Counters
+}
+
+// Path is a circuit and the power at its ends. In is nil where no monitor measures it.
+type Path struct {
+	ocs.CrossConnect
+	In  *ocs.DBm
+	Out ocs.DBm
+}
+
+func (p Path) String() string {
+	in := "not measured"
+	if p.In != nil {
+		in = p.In.String()
+	}
+	return fmt.Sprintf("%v: in %s, out %v", p.CrossConnect, in, p.Out)
 }
 
 // Counters count since the start.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"reflect"
 	"slices"
@@ -76,8 +77,13 @@ type Orchestrator struct {
 	counters Counters
 	closed   bool
 
-	monitored bool          // averages is known
-	averages  time.Duration // over how long the monitors average
+	byDefault   bool                      // set once: nobody asked for Light
+	unmonitored bool                      // the switch has no power monitors, so that Table has to do
+	metered     bool                      // a monitor has been read
+	monitored   bool                      // averages is known
+	averages    time.Duration             // over how long the monitors average
+	darkPaths   map[ocs.CrossConnect]Path // that failed a change
+	unfed       map[ocs.Port]bool         // ingress ports of circuits that had no input light when they were looked at
 
 	deliver *sync.Cond // out is not empty, or it is closed
 	out     []func()
@@ -130,7 +136,6 @@ func prepare(opt Options) (*Orchestrator, error) {
 	opt.Policy = cmp.Or(opt.Policy, opus.Pair)
 	opt.Attempts = cmp.Or(opt.Attempts, DefaultAttempts)
 	opt.Takeover = cmp.Or(opt.Takeover, ocs.Safe)
-	opt.Verify = cmp.Or(opt.Verify, ReadBack)
 	opt.Threshold = cmp.Or(opt.Threshold, ocs.NoLight)
 	opt.Patience = cmp.Or(opt.Patience, DefaultPatience)
 	opt.Health = cmp.Or(opt.Health, DefaultHealth)
@@ -141,13 +146,16 @@ func prepare(opt Options) (*Orchestrator, error) {
 		return nil, errors.New("attempts, timeout and patience must not be negative")
 	case opt.Takeover != ocs.Safe && opt.Takeover != ocs.Update:
 		return nil, fmt.Errorf("takeover %.40q: want safe or update", opt.Takeover)
-	case opt.Verify != ReadBack && opt.Verify != Light:
-		return nil, fmt.Errorf("verify %.40q: want read-back or light", opt.Verify)
+	case opt.Verify != "" && opt.Verify != Table && opt.Verify != Light:
+		return nil, fmt.Errorf("verify %.40q: want table or light", opt.Verify)
 	}
-	if opt.Verify == Light {
-		if _, ok := ocs.As[ocs.PowerMeter](opt.Sessions[0]); !ok {
-			return nil, fmt.Errorf("its light cannot be waited for: the switch %s has no power monitors: %w", opt.Switch, ocs.ErrNotSupported)
-		}
+	byDefault := opt.Verify == ""
+	if _, ok := ocs.As[ocs.PowerMeter](opt.Sessions[0]); ok {
+		opt.Verify = cmp.Or(opt.Verify, Light)
+	} else if opt.Verify == Light {
+		return nil, fmt.Errorf("the light of %s cannot be verified: %w", opt.Switch, errNoMonitors)
+	} else {
+		opt.Verify = Table
 	}
 	table, err := opus.NewTable(opt.Job, opt.Policy, opt.Assignment)
 	if err != nil {
@@ -158,6 +166,7 @@ func prepare(opt Options) (*Orchestrator, error) {
 		opt: opt, table: table, ring: config{Shape: proto.Giant}, all: make([]int, n),
 		held: make([]int32, n), unsure: make([]bool, n), guarded: make([]bool, n), queue: make([][]*ticket, n), lastSeq: make([]uint64, n),
 		waiting: map[*ticket]*time.Timer{}, requests: map[uint64]*ticket{}, alarms: map[chan proto.Alarm]struct{}{},
+		byDefault: byDefault, darkPaths: map[ocs.CrossConnect]Path{}, unfed: map[ocs.Port]bool{},
 	}
 	o.wake, o.deliver = sync.NewCond(&o.mu), sync.NewCond(&o.mu)
 	o.ctx, o.cancel = context.WithCancelCause(context.Background())
@@ -636,7 +645,7 @@ func (o *Orchestrator) Status() Status {
 	return Status{
 		Rail: o.opt.Rail, Switch: o.opt.Switch, Job: o.opt.Job.Name, Epoch: o.epoch, Controller: o.controller, Generation: o.generation,
 		Shape: o.shape, ID: o.id, Circuits: o.circuitsLocked(), Unsure: o.unsureLocked(), Pending: len(o.outstanding), Reason: o.reason,
-		Counters: o.counters,
+		Verify: o.verifyingLocked(), Dark: o.darkLocked(), NoInput: slices.Sorted(maps.Keys(o.unfed)), Counters: o.counters,
 	}
 }
 

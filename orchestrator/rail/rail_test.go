@@ -38,7 +38,7 @@ type device struct {
 	*ocstest.Switch
 	apply func(ctx context.Context, c ocs.Change) (ocs.Receipt, error) // in place of that of the switch; nil is that
 	read  func(ctx context.Context) (ocs.Map, error)
-	power func(ports []ocs.Port) map[ocs.Port]ocs.DBm
+	power func(ports []ocs.Port) map[ocs.Port]ocs.DBm // nil: it has no monitors
 }
 
 func (d *device) Apply(ctx context.Context, c ocs.Change) (ocs.Receipt, error) {
@@ -56,6 +56,9 @@ func (d *device) CrossConnects(ctx context.Context) (ocs.Map, error) {
 }
 
 func (d *device) Power(_ context.Context, ports ...ocs.Port) (ocs.PowerReading, error) {
+	if d.power == nil {
+		return ocs.PowerReading{}, fmt.Errorf("power: %w", ocs.ErrNotSupported)
+	}
 	return ocs.PowerReading{Ports: d.power(ports)}, nil
 }
 func (d *device) Monitors(context.Context, ...ocs.Port) ([]ocs.Monitor, error) { return nil, nil }
@@ -870,7 +873,7 @@ func TestLight(t *testing.T) {
 		sw.power = func(ports []ocs.Port) map[ocs.Port]ocs.DBm {
 			all := map[ocs.Port]ocs.DBm{}
 			for _, p := range ports {
-				if all[p] = -10; uint32(p) == stuck.Load() || !lit.Load() {
+				if all[p] = -10; uint32(p) == stuck.Load() || p > 24 && !lit.Load() {
 					all[p] = -60
 				}
 			}

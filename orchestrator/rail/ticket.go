@@ -1,6 +1,7 @@
 package rail
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -410,9 +411,10 @@ func (o *Orchestrator) renameLocked() {
 // failLocked fails t, and what relies on it. With sent, what its ports hold is not certain any more.
 func (o *Orchestrator) failLocked(t *ticket, code proto.Code, cause error) {
 	o.counters.Failures++
+	o.noteDarkLocked(cause)
 	bad := map[int]bool{}
 	// What came past has taken over circuits of t, whether t has sent anything or not.
-	doubt := t.sent || t.attempt > 1 || slices.ContainsFunc(t.passed, func(p passed) bool { return p != untouched })
+	doubt := t.sent || t.attempt > 1 || errors.As(cause, new(*unlit)) || slices.ContainsFunc(t.passed, func(p passed) bool { return p != untouched })
 	for i, q := range t.ports {
 		if t.freed != nil && t.freed[i] || t.dim != nil && t.passed[i] == settled {
 			continue

@@ -20,6 +20,7 @@ import (
 
 	"github.com/ocslab/ocslab/emulator"
 	"github.com/ocslab/ocslab/lab"
+	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/orchestrator"
 	"github.com/ocslab/ocslab/orchestrator/check"
 	"github.com/ocslab/ocslab/orchestrator/controller"
@@ -76,7 +77,8 @@ func Run(ctx context.Context, opt Options) (out *Outcome, err error) {
 	if opt.Replay.Native {
 		return native(ctx, opt)
 	}
-	if opt.Lab == nil {
+	made := opt.Lab == nil
+	if made {
 		policy := opt.Policy
 		if policy == "" {
 			policy = opus.Pair
@@ -102,6 +104,11 @@ func Run(ctx context.Context, opt Options) (out *Outcome, err error) {
 	devices, err := emulations(ctx, opt.Lab, opt.Job)
 	if err != nil {
 		return out, err
+	}
+	if made {
+		if err := fastSampling(devices); err != nil {
+			return out, err
+		}
 	}
 	record := check.RecordAll(devices)
 	stop := func() (err error) {
@@ -239,6 +246,25 @@ func shape(j opus.Job) string {
 		s += fmt.Sprintf(" x %s %d", a.Name, a.Size)
 	}
 	return s + fmt.Sprintf(" with %d duplex ports a rank", j.PortsPerRank())
+}
+
+// fastSampling sets the monitors of switches that were made for a trace to their shortest averaging time. A rail waits
+// that long for the light of a change that is faster.
+func fastSampling(devices map[string]*emulator.Device) error {
+	for _, dev := range devices {
+		set := map[ocs.Port]emulator.Monitor{}
+		for _, p := range dev.Geometry().Ports() {
+			if dev.HasMonitor(p) {
+				m := dev.Monitor(emulator.Forward, p)
+				m.Averaging = 1
+				set[p] = m
+			}
+		}
+		if err := dev.SetMonitors(nil, emulator.Forward, set); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // emulations returns the emulated switches of a job that are in this process, by name.

@@ -375,12 +375,12 @@ func (s *Shim) handleLocked(l *link, m proto.Message) error {
 		}
 	case *proto.Fallback:
 		if m.Rail == s.opt.Rail {
-			s.stats.Fallback, s.stats.Dead = true, m.Dead
+			s.stats.Fallback, s.stats.Dead, s.stats.Reason = true, m.Dead, m.Reason
 			s.logLocked(Event{Kind: FellBack, Generation: m.Generation, Detail: m.Reason})
 		}
 	case *proto.Resume:
 		if m.Rail == s.opt.Rail {
-			s.stats.Fallback, s.stats.Dead = false, false
+			s.stats.Fallback, s.stats.Dead, s.stats.Reason = false, false, ""
 			s.logLocked(Event{Kind: Resumed, Generation: m.Generation})
 		}
 	default:

@@ -92,18 +92,19 @@ type Event struct {
 // Stats are counts since [Dial].
 type Stats struct {
 	Steps          int
-	Operations     int   // granted, on the rail
-	Asked          int   // demands
-	NoOps          int   // of these, answered without a change
-	Provisioned    int   // predictions sent
-	Hits           int   // of these, the operation came
-	Mispredictions int   // operations that came where another was expected
-	Withdrawn      int   // predictions taken back before they were answered
-	Reprofiles     int   // how often predictions were given up until the next table
-	Reconnects     int   //
-	WaitedNS       int64 // in PreOp, all in all
-	Fallback       bool  // the rail is on its giant ring
-	Dead           bool  // the rail is dead
+	Operations     int    // granted, on the rail
+	Asked          int    // demands
+	NoOps          int    // of these, answered without a change
+	Provisioned    int    // predictions sent
+	Hits           int    // of these, the operation came
+	Mispredictions int    // operations that came where another was expected
+	Withdrawn      int    // predictions taken back before they were answered
+	Reprofiles     int    // how often predictions were given up until the next table
+	Reconnects     int    //
+	WaitedNS       int64  // in PreOp, all in all
+	Fallback       bool   // the rail is on its giant ring
+	Dead           bool   // the rail is dead
+	Reason         string // of Fallback and Dead
 	Generation     uint64
 }
 

@@ -156,6 +156,7 @@ func (p labRun) run(ctx context.Context, t *trace.Trace, progress func(string)) 
 	}
 	rec := &recorder{ids: map[string]string{}}
 	opt := rehearse.Options{Trace: t, Lab: l, Job: res.job}
+	opt.System.Rail.Verify = rail.Table // the paper's control plane does not look at the light
 	if p.onRing {
 		stay(&opt)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -645,13 +646,35 @@ var faultCases = map[string]faultCase{
 		says: []string{"alarm: rail rail0", "port 1 of rank 0 (gpu1/ens1f1)", "are joined to others than they were left with"},
 	},
 	"stuck mirror": {
-		setup: func(_ *testing.T, s *setup, _ *wire) {
-			own := s.orchestra
-			s.orchestra = func(o *rail.Options) { own(o); o.Verify = rail.Light }
-			s.told = nth(3, func(b *bench) { b.dev.Unlight(38) })
+		setup: func(_ *testing.T, s *setup, _ *wire) { s.told = nth(3, func(b *bench) { b.dev.Unlight(38) }) },
+		ends:  failsClosed, shape: proto.Dead,
+		says: []string{
+			"rank ", " of rail0 (gpu", "dp/", "rail rail0: no light came within 1s at port 38, port 1 of rank 2 (gpu3/ens1f1), of ocs1, though ", ">38: in -", " dBm, out -",
 		},
-		ends: failsClosed, shape: proto.Dead,
-		says: []string{"rank ", " of rail0 (gpu", "dp/", "rail rail0: no light came within 1s at port 38, port 1 of rank 2 (gpu3/ens1f1)"},
+	},
+	"stuck mirror of one of two rails": {
+		setup: func(_ *testing.T, s *setup, _ *wire) {
+			s.rails = 2
+			third := nth(3, func(b *bench) { b.dev.Unlight(38) })
+			s.told = func(b *bench, e controller.Event) {
+				if e.Rail == "rail0" {
+					third(b, e)
+				}
+			}
+		},
+		ends: detours, shape: proto.Dead,
+		says: []string{"dead: rail rail0: no light came within 1s at port 38, port 1 of rank 2 (gpu3/ens1f1), of ocs1, though "},
+	},
+	"dark path": { // which the giant ring does not need
+		setup: func(_ *testing.T, s *setup, _ *wire) {
+			s.told = nth(3, func(b *bench) {
+				if err := b.dev.SetPathLoss(ocs.CrossConnect{Ingress: 1, Egress: 36}, ocs.DB(math.Inf(1))); err != nil {
+					panic(err)
+				}
+			})
+		},
+		ends: fallsBack, shape: proto.Giant,
+		says: []string{"fallback: rail rail0: no light came within 1s at port 36, port 1 of rank 1 (gpu2/ens1f1), of ocs1, though 1>36: in -"},
 	},
 	"controller killed and replaced": {
 		setup: func(_ *testing.T, s *setup, _ *wire) { s.restarts = []time.Duration{85 * time.Millisecond} },
@@ -784,7 +807,7 @@ func TestFaults_Wire(t *testing.T) {
 		emulator.FaultDeny, emulator.FaultLose, emulator.FaultHang, emulator.FaultClose, emulator.FaultTag, emulator.FaultFlood, emulator.FaultTwice,
 		emulator.FaultShred,
 	} {
-		for _, verb := range []string{"ENT-PATCH", "DLT-PATCH", "RTRV-PATCH", "ACT-USER"} {
+		for _, verb := range []string{"ENT-PATCH", "DLT-PATCH", "RTRV-PATCH", "RTRV-PORT-POWER", "RTRV-PORT-PMON", "ACT-USER"} {
 			for _, times := range []int{1, 0} {
 				text := fmt.Sprintf("%s:%s:%d", kind, verb, times)
 				t.Run(text, func(t *testing.T) {
@@ -799,7 +822,7 @@ func TestFaults_Wire(t *testing.T) {
 						}}
 						harmless := kind == emulator.FaultTwice || kind == emulator.FaultShred
 						// What took effect is seen by reading, whatever was answered; but nothing helps when that cannot be done.
-						fatal := verb == "RTRV-PATCH" && !harmless || verb == "ENT-PATCH" && (kind == emulator.FaultDeny || kind == emulator.FaultLose)
+						fatal := (verb == "RTRV-PATCH" || verb == "RTRV-PORT-POWER") && !harmless || verb == "ENT-PATCH" && (kind == emulator.FaultDeny || kind == emulator.FaultLose)
 						switch noEffect := kind == emulator.FaultDeny || kind == emulator.FaultLose; {
 						case times == 0 && fatal:
 							c.ends, c.shape = failsClosed, proto.Dead

@@ -127,6 +127,9 @@ func Open(ctx context.Context, opt Options) (*Session, error) {
 
 // newSession returns a Session that has nothing open yet.
 func newSession(opt Options) *Session {
+	if opt.Lab.Authority == nil && opt.StateDir != "" {
+		opt.Lab.Authority = lab.Files(opt.StateDir)
+	}
 	if opt.MapEvery <= 0 {
 		opt.MapEvery = drift.DefaultEvery
 	}

@@ -98,7 +98,7 @@ func (p deeds) panics(e history.Entry) bool {
 
 // undoable reports whether undo may take an entry back, as history.Log.Last has it.
 func (p deeds) undoable(e history.Entry) bool {
-	return p.devices[e.Device] != "" && e.UndoOf == 0 && e.UndoneBy == 0 && e.State != history.Failed && !p.panics(e)
+	return p.devices[e.Device] != "" && e.UndoOf == 0 && e.UndoneBy == 0 && e.State != history.Failed && len(e.Set) == 0 && !p.panics(e)
 }
 
 // redoable reports whether an entry is an undo that can be taken back.

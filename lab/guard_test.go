@@ -3,6 +3,7 @@ package lab_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/ocslab/ocslab/lab"
@@ -11,8 +12,24 @@ import (
 	"pgregory.net/rapid"
 )
 
+// protecting returns sw behind a gate whose lab file protects ports of it.
+func protecting(t interface{ Fatal(...any) }, sw ocs.Switch, ports ...ocs.Port) ocs.Switch {
+	text := "switches: [{name: rail0, url: tl1://192.0.2.1}]\nprotect: ["
+	for i, p := range ports {
+		if i > 0 {
+			text += ", "
+		}
+		text += fmt.Sprintf("rail0/%d", p)
+	}
+	f, err := lab.Parse("lab.yaml", []byte(text+"]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lab.New(f, lab.Options{}).Adopt("rail0", "tl1://192.0.2.1:3082", sw)
+}
+
 // Ensure a protected port keeps its light whatever the change is.
-func TestInterlock(t *testing.T) {
+func TestGuard(t *testing.T) {
 	for _, tc := range []struct {
 		name, have, remove, add string
 		refused                 bool
@@ -27,7 +44,7 @@ func TestInterlock(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			inner := ocstest.New(32, parseMap(t, tc.have))
-			sw := lab.Interlock(inner, "rail0", []ocs.Port{31, 63})
+			sw := protecting(t, inner, 31, 63)
 			_, err := sw.Apply(t.Context(), ocs.Change{Remove: parseMap(t, tc.remove), Add: parseMap(t, tc.add)})
 			if errors.Is(err, ocs.ErrInterlock) != tc.refused {
 				t.Fatalf("err=%v, want refused=%v", err, tc.refused)
@@ -39,7 +56,7 @@ func TestInterlock(t *testing.T) {
 	}
 }
 
-func TestInterlock_Property(t *testing.T) {
+func TestGuard_Property(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(label string) ocs.Map {
 			egress := rapid.Permutation(ocs.TwoSided(8, 8).EgressPorts()).Draw(t, label)
@@ -54,7 +71,7 @@ func TestInterlock_Property(t *testing.T) {
 		have, want := draw("have"), draw("want")
 		protected := rapid.SliceOfNDistinct(rapid.SampledFrom(ocs.TwoSided(8, 8).Ports()), 1, 3, rapid.ID[ocs.Port]).Draw(t, "protected")
 		inner := ocstest.New(8, have)
-		sw := lab.Interlock(inner, "rail0", protected)
+		sw := protecting(t, inner, protected...)
 		for _, c := range []ocs.Change{ocs.Diff(have, want), {Add: want}} { // planned, and blind
 			inner.Set(have)
 			_, _ = sw.Apply(context.Background(), c)
@@ -94,10 +111,10 @@ func (r *restarter) SetShutters(_ context.Context, _ bool, ports ...ocs.Port) er
 
 // Ensure the capabilities that could darken a protected port are guarded, and
 // that others pass.
-func TestInterlock_Capabilities(t *testing.T) {
+func TestGuard_Capabilities(t *testing.T) {
 	ctx := t.Context()
 	inner := &restarter{Switch: ocstest.New(8, ocs.Map{})}
-	sw := lab.Interlock(inner, "rail0", []ocs.Port{3})
+	sw := protecting(t, inner, 3)
 	s, _ := ocs.As[ocs.Shutter](sw)
 	r, _ := ocs.As[ocs.Restarter](sw)
 	for name, err := range map[string]error{
@@ -120,12 +137,8 @@ func TestInterlock_Capabilities(t *testing.T) {
 	if len(inner.did) != 1 || inner.did[0] != "shutters 2" {
 		t.Errorf("did %v", inner.did)
 	}
-	plain := lab.Interlock(ocstest.New(8, ocs.Map{}), "rail0", []ocs.Port{3})
+	plain := protecting(t, ocstest.New(8, ocs.Map{}), 3)
 	if _, ok := ocs.As[ocs.Shutter](plain); ok {
 		t.Error("a switch without shutters has got some")
-	}
-	bare := ocstest.New(8, ocs.Map{})
-	if lab.Interlock(bare, "rail0", nil) != ocs.Switch(bare) {
-		t.Error("without protected ports there is nothing to wrap")
 	}
 }
