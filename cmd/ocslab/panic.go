@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -146,7 +147,7 @@ func (a *app) program(args ...string) string {
 	if a.set.Emulated {
 		all = append(all, "--emulated")
 	}
-	if a.set.StateDir != "" {
+	if a.set.StateDir != "" && !slices.Contains(args, "--state-dir") {
 		all = append(all, "--state-dir", a.set.StateDir)
 	}
 	return shell.Line(append(all, args...)...)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -73,7 +75,7 @@ type Result struct {
 }
 
 // ByHand are the commands, without the name of the program, that give back what was taken where the record cannot; none
-// where lifting the panic gives back all.
+// where lifting the panic gives back all. Where nothing is on record, they use another state directory.
 func ByHand(results []Result) (commands [][]string) {
 	var lift, rest [][]string
 	var numbers []int
@@ -90,6 +92,11 @@ func ByHand(results []Result) (commands [][]string) {
 		}
 		if r.Change.Remove.Len() > 0 {
 			rest = append(rest, []string{"connect", r.Switch, r.Change.Remove.String()})
+		}
+	}
+	if len(rest) > 0 && len(lift) == 0 { // nothing could be written: where that is so, no circuit is connected either
+		for i := range rest {
+			rest[i] = append(rest[i], "--state-dir", filepath.Join(os.TempDir(), "ocslab-by-hand"))
 		}
 	}
 	if len(rest) == 0 {
