@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -29,15 +30,15 @@ type LightChange struct {
 // Lit reports whether there is any light.
 func (c LightChange) Lit() bool { return c.Power.Milliwatts() > 0 }
 
-// WatchLight calls fn, from one goroutine, first for every port that light
+// WatchLight calls fn, one call at a time, first for every port that light
 // leaves at and then for each change, in order; changes that are due to mirrors
-// that settle are told when they have. It is called soon after AtNS, never before.
-// fn may call methods of d, but not stop. Calling stop ends it; when stop returns, fn does
-// not run and will not.
+// that settle are told when they have. It is called soon after AtNS, never before;
+// [Device.TellLight] calls it at once. fn may call methods of d, but neither stop nor
+// TellLight. Calling stop ends it; when stop returns, fn does not run and will not.
 //
 // Without anybody watching, a device has no timers for its light.
 func (d *Device) WatchLight(fn func(LightChange)) (stop func()) {
-	w := &lightWatch{more: make(chan struct{}, 1), end: make(chan struct{}), ended: make(chan struct{})}
+	w := &lightWatch{fn: fn, more: make(chan struct{}, 1), end: make(chan struct{}), ended: make(chan struct{})}
 	w.coming = map[ocs.Port]LightChange{}
 	d.mu.Lock()
 	now := d.nowLocked()
@@ -62,7 +63,7 @@ func (d *Device) WatchLight(fn func(LightChange)) (stop func()) {
 		}
 	}
 	d.mu.Unlock()
-	go w.run(fn)
+	go w.run()
 	var once sync.Once
 	return func() {
 		once.Do(func() {
@@ -78,7 +79,32 @@ func (d *Device) WatchLight(fn func(LightChange)) (stop func()) {
 			close(w.end)
 		})
 		<-w.ended
+		w.calling.Lock() // TellLight may have called fn
+		defer w.calling.Unlock()
 	}
+}
+
+// TellLight returns when all who watch have been told of every change of light until now,
+// and when that was on the host's axis. On a busy machine the timers and goroutines that
+// tell of changes run late; whoever looks at what follows from the light calls this first,
+// so that what it sees depends on time alone.
+func (d *Device) TellLight() (atNS int64) {
+	d.mu.Lock()
+	now := d.nowLocked()
+	watches := slices.Clone(d.lightWatches)
+	for _, w := range watches {
+		due := slices.SortedFunc(maps.Keys(w.coming), func(a, b ocs.Port) int {
+			return cmp.Or(cmp.Compare(w.coming[a].AtNS, w.coming[b].AtNS), cmp.Compare(a, b))
+		})
+		for _, n := range due {
+			w.arrive(n, now)
+		}
+	}
+	d.mu.Unlock()
+	for _, w := range watches {
+		w.call()
+	}
+	return now
 }
 
 // tellLightLocked tells the watches that the light at n goes to level in mW, at a
@@ -118,12 +144,14 @@ func (d *Device) tellLightLocked(n ocs.Port, level float64, at, now int64) {
 // lightWatch hands changes from the device, which must not wait, to a function
 // that may.
 type lightWatch struct {
+	fn         func(LightChange)
 	more       chan struct{} // holds one: there is something to tell
 	end, ended chan struct{}
 	coming     map[ocs.Port]LightChange // not told yet; guarded by the mutex of the device
 
-	mu    sync.Mutex // guards queue
-	queue []LightChange
+	calling sync.Mutex // held while fn is called, and taken before mu
+	mu      sync.Mutex // guards queue
+	queue   []LightChange
 }
 
 // arrive tells what comes at n if it has come by now.
@@ -144,7 +172,7 @@ func (w *lightWatch) tell(c LightChange) {
 	}
 }
 
-func (w *lightWatch) run(fn func(LightChange)) {
+func (w *lightWatch) run() {
 	defer close(w.ended)
 	for {
 		select {
@@ -152,17 +180,24 @@ func (w *lightWatch) run(fn func(LightChange)) {
 			return
 		case <-w.more:
 		}
-		w.mu.Lock()
-		queue := w.queue
-		w.queue = nil
-		w.mu.Unlock()
-		for _, c := range queue {
-			select {
-			case <-w.end:
-				return
-			default:
-				fn(c)
-			}
+		w.call()
+	}
+}
+
+// call hands over what is in the queue.
+func (w *lightWatch) call() {
+	w.calling.Lock()
+	defer w.calling.Unlock()
+	w.mu.Lock()
+	queue := w.queue
+	w.queue = nil
+	w.mu.Unlock()
+	for _, c := range queue {
+		select {
+		case <-w.end:
+			return
+		default:
+			w.fn(c)
 		}
 	}
 }

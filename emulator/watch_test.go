@@ -255,3 +255,37 @@ func TestWatchLight_IsTruth(t *testing.T) {
 		}
 	})
 }
+
+// TestDevice_TellLight: when it returns, all that has happened to the light has been told, no
+// matter when goroutines and timers run.
+func TestDevice_TellLight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDevice(t, exact("4x4"), emulator.Options{})
+		var lit atomic.Bool
+		stop := d.WatchLight(func(c emulator.LightChange) {
+			if c.Port == 5 {
+				lit.Store(c.Lit())
+			}
+		})
+		defer stop()
+		for range 100 {
+			connect(t, d, "1>5")
+			time.Sleep(20 * time.Millisecond) // until it has settled, as does the timer
+			if d.TellLight(); !lit.Load() {
+				t.Fatal("the light has come and was not told")
+			}
+			if err := d.SetShutters(true, 1); err != nil {
+				t.Fatal(err)
+			}
+			if d.TellLight(); lit.Load() {
+				t.Fatal("the light has gone and was not told")
+			}
+			if err := d.SetShutters(false, 1); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(100 * time.Millisecond)
+			d.Edit(nil, emulator.Edit{Only: true})
+			d.TellLight()
+		}
+	})
+}

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ocslab/ocslab/emulator/fabric"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/linkmon/watch"
 	"github.com/ocslab/ocslab/ocs"
@@ -64,6 +65,9 @@ type Bench struct {
 	// are empty: these are known in the end. Nobody else uses it. The calls
 	// come from goroutines of the bench, one at a time, and none after Move has returned.
 	Seen func(Move)
+
+	// Late, if it is not nil, returns the greatest lateness of the emulation since the last call.
+	Late func() fabric.Lateness
 }
 
 // SeenEvery is about how often [Bench.Seen] is called.
@@ -107,6 +111,12 @@ type Move struct {
 	Samples map[string][]timeline.Sample
 	// Readings is how often the power monitors were read.
 	Readings int
+	// Dark are the egress ports that stayed dark for all of Patience although they should have
+	// been lit and their circuits have light at the ingress, as far as monitors there tell.
+	Dark []string
+	// Busy says why this reconfiguration cannot be trusted: timers, the emulation, packets or
+	// the order of marks show that the machine was too busy; see [TooLate]. Empty is good.
+	Busy []string
 }
 
 // Move brings a map for each switch about as [ocs.Reconcile] does under policy, on
@@ -120,6 +130,13 @@ type Move struct {
 // NICs and traffic are those of the Watch. Move returns when every stage that is
 // watched, up to Until, has come back, or patience is over.
 func (b *Bench) Move(ctx context.Context, number int, want map[string]ocs.Map, policy ocs.Policy) (Move, error) {
+	heeded := b.heed()
+	mv, err := b.move(ctx, number, want, policy)
+	heeded(&mv)
+	return mv, err
+}
+
+func (b *Bench) move(ctx context.Context, number int, want map[string]ocs.Map, policy ocs.Policy) (Move, error) {
 	mv := Move{Reports: map[string]ocs.Report{}, Samples: map[string][]timeline.Sample{}}
 	runs := make([]*run, 0, len(want))
 	defer func() {
@@ -184,7 +201,13 @@ func (b *Bench) Move(ctx context.Context, number int, want map[string]ocs.Map, p
 	stop()
 	told()
 	for _, r := range runs {
-		r.lightMarks(&mv, b.Host, number)
+		dark := r.lightMarks(&mv, b.Host, number)
+		if b.Fixed > 0 || r.cut.Load() { // it may have been to come
+			continue
+		}
+		for _, p := range r.unlit(ctx, dark) {
+			mv.Dark = append(mv.Dark, fmt.Sprintf("%s/%d", r.rig.Name, p))
+		}
 	}
 	if links != nil {
 		links.marks(&mv, number)
@@ -342,6 +365,13 @@ func lastAck(runs []*run) time.Time {
 // begun to be read, and its ack marks when they had been: the time of an exchange that
 // moves no light.
 func (b *Bench) Null(ctx context.Context, number int, window time.Duration) (Move, error) {
+	heeded := b.heed()
+	mv, err := b.null(ctx, number, window)
+	heeded(&mv)
+	return mv, err
+}
+
+func (b *Bench) null(ctx context.Context, number int, window time.Duration) (Move, error) {
 	mv := Move{Reports: map[string]ocs.Report{}, Samples: map[string][]timeline.Sample{}}
 	var runs []*run
 	defer func() {
@@ -480,8 +510,9 @@ func (r *run) lit() map[ocs.Port]bool {
 	return lit
 }
 
-// lightMarks adds what the power monitors saw.
-func (r *run) lightMarks(mv *Move, host string, number int) {
+// lightMarks adds what the power monitors saw, and returns the ports that should be lit and
+// are dark.
+func (r *run) lightMarks(mv *Move, host string, number int) (unlit []ocs.Port) {
 	mv.Readings += r.meter.count()
 	sent := timeline.HostAxis().NS(begun(r.report.Receipt))
 	lit := r.lit()
@@ -513,7 +544,11 @@ func (r *run) lightMarks(mv *Move, host string, number int) {
 		dark, light := timeline.Edges(r.before[p], samples, r.rig.Rule)
 		add(timeline.Dark, dark, !math.IsInf(r.before[p], -1) && dark.State() != timeline.AlreadyDark)
 		add(timeline.Light, light, lit[p])
+		if lit[p] && light.State() == timeline.NoLight {
+			unlit = append(unlit, p)
+		}
 	}
+	return unlit
 }
 
 // after cuts off what lies before the cause: what a command brought about did

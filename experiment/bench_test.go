@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -225,6 +226,24 @@ func TestBench_Refused(t *testing.T) {
 	cancel()
 	if _, err := b.Move(ctx, 3, rail0(t, "1>34"), ocs.Update); !errors.Is(err, context.Canceled) {
 		t.Errorf("err=%v, want Canceled", err)
+	}
+}
+
+// Ensure a circuit without light is named although the switch reads back as asked, unless no
+// light enters it.
+func TestBench_Dark(t *testing.T) {
+	b, dev := bench(t, nil)
+	dev.Unlight(33)
+	if err := dev.SetInput(3, ocs.DBm(math.Inf(-1))); err != nil {
+		t.Fatal(err)
+	}
+	mv, err := b.Move(t.Context(), 1, rail0(t, "1>33,2>34,3>35"), ocs.Update)
+	if err != nil || !slices.Equal(mv.Dark, []string{"rail0/33"}) {
+		t.Errorf("dark: %v, %v; want rail0/33", mv.Dark, err)
+	}
+	b.Fixed = 10 * time.Millisecond // the light of 36 is still to come
+	if mv, err = b.Move(t.Context(), 2, rail0(t, "4>36"), ocs.Update); err != nil || len(mv.Dark) > 0 {
+		t.Errorf("dark after a fixed time: %v, %v", mv.Dark, err)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/ocslab/ocslab/internal/netns"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/linkmon"
+	"github.com/ocslab/ocslab/linkmon/optics"
 	"github.com/ocslab/ocslab/linkmon/probe"
 	"github.com/ocslab/ocslab/linkmon/watch"
 	"github.com/ocslab/ocslab/ocs"
@@ -148,6 +149,7 @@ func (t *Testbed) watch(ctx context.Context, opt TestbedOptions) error {
 			return err
 		}
 		t.close = append(t.close, t.Fabric.Close)
+		t.Bench.Late = t.Fabric.Late
 		w.Hosts = FabricHosts(t.Fabric)
 	default:
 		var closers []func() error
@@ -264,6 +266,9 @@ func (t *Testbed) flows(w *watch.Options, more []probe.Flow) {
 	if w.Probe.Pace == 0 {
 		w.Probe.Pace = pace(max(len(w.Probe.Flows), len(w.Pairs)))
 	}
+	if w.Probe.Silence == 0 { // a packet that a busy machine delays is not lost
+		w.Probe.Silence = max(TooLate, 20*w.Probe.Pace)
+	}
 }
 
 // pace is the time between two packets of each of n flows when nobody says: one thread
@@ -298,12 +303,13 @@ func FabricHosts(f *fabric.Fabric) []watch.Host {
 	for _, h := range f.Hosts() {
 		w := watch.Host{Tree: h.Root}
 		w.Name, w.NS = h.Name, h.NS
+		w.Module = func(iface string) (optics.Reader, error) { return f.Module(h.Name, iface) }
 		if h.NS == nil {
 			w.Counters = fabricCounters{f, h.Name}
 		}
 		for _, n := range h.NICs {
 			w.Interfaces = append(w.Interfaces, n.Name)
-			w.Lag = max(w.Lag, 2*n.Refresh) // its timer may be late when the machine is busy
+			w.Lag = max(w.Lag, n.Refresh)
 		}
 		list = append(list, w)
 	}

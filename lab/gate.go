@@ -71,10 +71,15 @@ type Report struct {
 	Light          []Light // of the circuits that were added or asked for, in order of ingress
 	// TookEffect is set when the device gave no clear answer, and reading it back showed that the change is there.
 	TookEffect bool
+	// PutBack is set when the change took effect and was taken back, since another one of [Gate.ApplyAll] failed.
+	PutBack bool
 }
 
 // Gate returns the gate of the lab.
 func (l *Lab) Gate() *Gate { return l.gate }
+
+// Command is the command line that the history records.
+func (l *Lab) Command() string { return l.opt.Command }
 
 // Authority returns what the gate of the lab asks.
 func (g *Gate) Authority() Authority { return g.auth }
@@ -510,6 +515,7 @@ func (b *batch) putBack(ctx context.Context) error {
 			_, err = b.g.undone(ctx, b.opened[i], x)
 			texts = append(texts, fmt.Sprintf("%s was not changed", r.Switch))
 		case err == nil:
+			b.reports[i].PutBack = true
 			texts = append(texts, fmt.Sprintf("%s was put back (%v)", r.Switch, back.Change))
 		default:
 			texts = append(texts, fmt.Sprintf("%s could not be put back and may hold %v in place of %v", r.Switch, r.Change.Add, r.Change.Remove))

@@ -48,6 +48,15 @@ type Options struct {
 	Trace func(name string, sent bool, p []byte)
 }
 
+// Forgetful returns options for emulated switches that start without memory and forget with the program. The authority
+// stays that of the state directory, so their changes are recorded there.
+func (o Options) Forgetful() Options {
+	if o.Authority == nil {
+		o.Authority = Files(o.StateDir)
+	}
+	return Options{Emulated: true, Timeout: o.Timeout, Authority: o.Authority, Command: o.Command, Verify: o.Verify, Trace: o.Trace}
+}
+
 // Lab is a lab file with its switches, opened when they are first asked for.
 // It is safe for concurrent use.
 type Lab struct {

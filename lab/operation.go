@@ -67,6 +67,12 @@ func (g *Gate) Lease(ctx context.Context, o *Opened, ports []ocs.Port, holder st
 	return g.auth.Take(ctx, lease.Lease{Device: o.Device, Switch: o.Name, Ports: slices.Compact(ports), Holder: holder})
 }
 
+// Send makes a change on a session of a switch, see [Lab.Session], for a program that has the lease of its ports and keeps
+// a journal of its own: it is guarded, and neither planned, recorded nor read back here.
+func Send(ctx context.Context, session ocs.Switch, c ocs.Change) (ocs.Receipt, error) {
+	return session.Apply(ctx, c)
+}
+
 // Kept returns the ports of a switch that this program may not touch now, and why: they are protected, or leased to
 // others.
 func (g *Gate) Kept(o *Opened) (map[ocs.Port]error, error) {

@@ -74,6 +74,9 @@ type Event struct {
 
 	Source string // "counters", "netlink" or "netlink+bpf"
 
+	// Late says of a Gap that the sweep which ended it was late, because the machine was busy.
+	Late bool
+
 	// Text is for people: of a Gap why, of Renamed the old name, of OperState the
 	// new state.
 	Text string

@@ -97,7 +97,7 @@ func (m *Monitor) period(began time.Time) {
 	defer m.mu.Unlock()
 	for _, h := range m.hosts {
 		m.pushLocked(Event{
-			Kind: Gap, Host: h.Name, Interval: m.axis.Span(before, began), Source: fromCounters,
+			Kind: Gap, Host: h.Name, Interval: m.axis.Span(before, began), Source: fromCounters, Late: true,
 			Text: fmt.Sprintf("the counters were not read for %v: no transition is lost, but several may share this interval", d.Round(time.Millisecond)),
 		})
 	}

@@ -1,7 +1,7 @@
 // Package orchestrator runs the Opus control plane of a training job on a lab: an orchestrator for each
 // rail (package rail), the controller of the job (package controller), and one listener for both.
 //
-//	s, err := orchestrator.Open(ctx, orchestrator.Options{Lab: l, Job: job, StateDir: dir, History: log})
+//	s, err := orchestrator.Open(ctx, orchestrator.Options{Lab: l, Job: job, StateDir: dir})
 //	...
 //	go s.Serve(ctx, listener)   // shims (package shim) and controllers of other hosts
 //	...

@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"sync"
 
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/lab/blackout"
 	"github.com/ocslab/ocslab/lab/history"
-	"github.com/ocslab/ocslab/lab/lease"
 	"github.com/ocslab/ocslab/lab/panics"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/orchestrator/controller"
@@ -39,9 +38,6 @@ type Options struct {
 	Sessions int // with the switch, for each rail; 0 is DefaultSessions
 	// StateDir holds journals and leases; "" keeps no journal and takes no lease.
 	StateDir string
-	// History records what the ports held before, with Command; nil does not.
-	History *history.Log
-	Command string
 	// Takeover says what becomes of circuits from ports of the job to ports of others: see rail.Options.
 	Takeover ocs.Policy
 	// Restore puts back, in Close, what the ports held before.
@@ -71,11 +67,11 @@ type place struct {
 	sw       *lab.Opened
 	ports    map[ocs.Port]bool // of all those rails
 	sessions []ocs.Switch
-	lease    *lease.Held
-	taken    bool    // before is known, and nobody else may move the ports
-	before   ocs.Map // circuits that used one of ports
-	recorded ocs.Map // circuits that the entry in the history says are there instead
-	id       int     // of the entry in the history; 0 is none
+	release  func() error // ends the lease; nil if there is none
+	taken    bool         // before is known, and nobody else may move the ports
+	before   ocs.Map      // circuits that used one of ports
+	recorded ocs.Map      // circuits that the entry in the history says are there instead
+	id       int          // of the entry in the history; 0 is none
 }
 
 // Open takes the ports of the job over and starts its control plane: a rail begins with the configuration that its
@@ -121,7 +117,7 @@ func Open(ctx context.Context, opt Options) (_ *System, err error) {
 	}
 	for _, p := range s.places {
 		if p.id != 0 {
-			if err := opt.History.End(p.id, history.Done, history.Result{}); err != nil {
+			if err := s.book().End(p.id, history.Done, history.Result{}); err != nil {
 				return nil, err
 			}
 		}
@@ -151,25 +147,15 @@ func (s *System) place(ctx context.Context, name string, a opus.Assignment) erro
 
 // take leases the ports of a switch, and records what they hold before that is changed.
 func (s *System) take(ctx context.Context, p *place, assigned map[string]opus.Assignment) error {
-	if s.opt.StateDir != "" {
-		l := lease.Lease{Device: p.sw.Device, Switch: p.name, Holder: "job " + s.opt.Job.Name}
-		for port := range p.ports {
-			l.Ports = append(l.Ports, port)
-		}
-		slices.Sort(l.Ports)
-		var err error
-		if p.lease, err = lease.Take(ctx, s.opt.StateDir, l); err != nil {
-			return err
-		}
+	var err error
+	if p.release, err = p.sw.Gate().Lease(ctx, p.sw, slices.Collect(maps.Keys(p.ports)), "job "+s.opt.Job.Name); err != nil {
+		return err
 	}
 	have, err := p.sw.CrossConnects(ctx)
 	if err != nil {
 		return err
 	}
 	p.taken, p.before = true, p.only(have)
-	if s.opt.History == nil {
-		return nil
-	}
 	ring, err := opus.GiantRing(s.opt.Job.Job())
 	if err != nil {
 		return err
@@ -189,9 +175,21 @@ func (s *System) take(ctx context.Context, p *place, assigned map[string]opus.As
 	}
 	p.recorded = want
 	if c := ocs.Diff(p.before, want); !c.Empty() {
-		p.id, err = s.opt.History.Begin(history.Entry{Switch: p.name, Device: p.sw.Device, Command: s.opt.Command, Change: c})
+		p.id, err = s.begin(ctx, history.Entry{Switch: p.name, Device: p.sw.Device, Command: s.opt.Lab.Command(), Who: panics.Me(), Change: c})
 	}
 	return err
+}
+
+// book is where the history of the lab is kept.
+func (s *System) book() lab.Authority { return s.opt.Lab.Gate().Authority() }
+
+// begin records one change.
+func (s *System) begin(ctx context.Context, e history.Entry) (int, error) {
+	ids, err := s.book().BeginAll(ctx, []history.Entry{e})
+	if err != nil {
+		return 0, err
+	}
+	return ids[0], nil
 }
 
 // only returns the cross-connects of m that use a port of p.
@@ -219,7 +217,7 @@ func (s *System) rail(ctx context.Context, name string, a opus.Assignment) error
 	opt.Where = func(port ocs.Port) string { return s.opt.Job.Where(name, s.opt.Lab.File, port) }
 	if s.opt.StateDir != "" {
 		opt.Dir = filepath.Join(s.opt.StateDir, "orchestrator", fileName(p.sw.Device))
-		opt.Dark = func() error { return s.dark(p.name) }
+		opt.Dark = s.opt.Lab.Gate().RefuseInPanic
 	}
 	for range n {
 		sw, err := s.opt.Lab.Session(ctx, p.name)
@@ -235,15 +233,6 @@ func (s *System) rail(ctx context.Context, name string, a opus.Assignment) error
 	}
 	s.Rails[name] = o
 	return nil
-}
-
-// dark returns an error when a panic keeps a switch dark.
-func (s *System) dark(name string) error {
-	calls, err := blackout.New(blackout.Options{File: s.opt.Lab.File, Device: s.opt.Lab.Device, StateDir: s.opt.StateDir}).InForce()
-	if err != nil || len(calls) == 0 {
-		return err
-	}
-	return fmt.Errorf("%w (%s); lift it with ocslab panic --lift", panics.ErrInForce, calls[0].Reason)
 }
 
 // fileName is a device as a name of a file.
@@ -300,11 +289,11 @@ func (s *System) close(ctx context.Context, restore bool) error {
 		}
 		if restore && p.taken {
 			errs = append(errs, s.restore(ctx, p))
-		} else if p.taken && s.opt.History != nil {
+		} else if p.taken {
 			errs = append(errs, s.record(ctx, p))
 		}
-		if p.lease != nil {
-			errs = append(errs, p.lease.Release())
+		if p.release != nil {
+			errs = append(errs, p.release())
 		}
 	}
 	s.Rails, s.places, s.stop = nil, nil, nil
@@ -321,13 +310,8 @@ func (s *System) restore(ctx context.Context, p *place) error {
 	if c, _ := back(have); c.Empty() {
 		return nil
 	}
-	if s.opt.History == nil {
-		_, err := ocs.Execute(ctx, p.sw, back)
-		return err
-	}
-	sw := s.opt.History.Wrap(p.sw, history.Entry{Switch: p.name, Device: p.sw.Device, Command: s.opt.Command + " (put back)", UndoOf: p.id})
-	report, err := ocs.Execute(ctx, sw, back)
-	return errors.Join(err, sw.Confirm(report, err))
+	_, err = p.sw.Gate().Apply(ctx, lab.Intent{On: p.sw, Plan: back, Command: s.opt.Lab.Command() + " (put back)", UndoOf: p.id, Restore: true, Verify: lab.VerifyTable})
+	return err
 }
 
 // record brings the history up to date with what a switch holds at the end, so that one undo takes all of it back: the
@@ -342,7 +326,7 @@ func (s *System) record(ctx context.Context, p *place) error {
 	if now.Equal(p.recorded) && (p.id != 0 || now.Equal(p.before)) {
 		return nil
 	}
-	entry := history.Entry{Switch: p.name, Device: p.sw.Device, Command: s.opt.Command + " (as it ended)"}
+	entry := history.Entry{Switch: p.name, Device: p.sw.Device, Command: s.opt.Lab.Command() + " (as it ended)", Who: panics.Me()}
 	var all []history.Entry
 	if c := ocs.Diff(p.before, now); !c.Empty() {
 		e := entry
@@ -355,11 +339,11 @@ func (s *System) record(ctx context.Context, p *place) error {
 		all = append(all, e)
 	}
 	for _, e := range all {
-		id, err := s.opt.History.Begin(e)
+		id, err := s.begin(ctx, e)
 		if err != nil {
 			return err
 		}
-		if err := s.opt.History.End(id, history.Done, history.Result{}); err != nil {
+		if err := s.book().End(id, history.Done, history.Result{}); err != nil {
 			return err
 		}
 	}

@@ -23,7 +23,7 @@ import (
 )
 
 // labJob opens the lab and the job of the examples, emulated, without a switching time.
-func labJob(t *testing.T) (*lab.Lab, *job.File) {
+func labJob(t *testing.T, dir string) (*lab.Lab, *job.File) {
 	t.Helper()
 	in, err := lab.Load("../examples/opus-rails.yaml")
 	if err != nil {
@@ -34,7 +34,7 @@ func labJob(t *testing.T) (*lab.Lab, *job.File) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := lab.New(in, lab.Options{Emulated: true})
+	l := lab.New(in, lab.Options{Emulated: true, Authority: lab.Files(dir), Command: "test"})
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Error(err)
@@ -47,8 +47,8 @@ const giantRings = "1>38,2>35,3>34,4>39,5>40,6>33,7>36,8>37,9>46,10>43,11>42,12>
 
 // Ensure a job takes its ports and no others, says so in the history, keeps others off, and gives back what it found.
 func TestOpen(t *testing.T) {
-	l, f := labJob(t)
 	dir := t.TempDir()
+	l, f := labJob(t, dir)
 	log, err := history.Open(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func TestOpen(t *testing.T) {
 	if _, err := sw.Apply(t.Context(), ocs.Change{Add: before}); err != nil {
 		t.Fatal(err)
 	}
-	opt := orchestrator.Options{Lab: l, Job: f, StateDir: dir, History: log, Command: "test", Restore: true}
+	opt := orchestrator.Options{Lab: l, Job: f, StateDir: dir, Restore: true}
 	s, err := orchestrator.Open(t.Context(), opt)
 	if err != nil {
 		t.Fatal(err)
@@ -94,8 +94,8 @@ func TestOpen(t *testing.T) {
 
 // Ensure what Open cannot do leaves nothing behind: no lease, and no circuits.
 func TestOpen_Fails(t *testing.T) {
-	l, f := labJob(t)
 	dir := t.TempDir()
+	l, f := labJob(t, dir)
 	sw, err := l.Switch(t.Context(), "ocs1")
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestOpen_Fails(t *testing.T) {
 // serve runs the control plane of the lab job until the test has ended.
 func serve(t *testing.T) (s *orchestrator.System, f *job.File, address string) {
 	t.Helper()
-	l, f := labJob(t)
+	l, f := labJob(t, t.TempDir())
 	s, err := orchestrator.Open(t.Context(), orchestrator.Options{Lab: l, Job: f})
 	if err != nil {
 		t.Fatal(err)

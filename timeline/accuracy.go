@@ -8,7 +8,7 @@ import (
 type Accuracy struct {
 	Stage  Stage `json:"stage"`
 	Count  int   `json:"count"`  // marks that were matched with a truth
-	Inside int   `json:"inside"` // those whose interval overlaps that of the truth
+	Inside int   `json:"inside"` // those that contain the truth; see [Compare]
 
 	// Unmatched counts marks without any truth, and truths that no mark was matched
 	// with: events invented and events missed.
@@ -36,6 +36,10 @@ func (a Accuracy) MarshalJSON() ([]byte, error) {
 // order. Each mark is matched with the truth of the same reconfiguration, stage and
 // subject whose middle is nearest; hosts are not compared. Several marks may match one
 // truth, so marks can be compared before and after they are merged.
+//
+// A mark contains the truth when the intervals overlap. Command and ack are stamped at our
+// socket and their truth at the device's: there a mark of a command must begin before the
+// device had it, and one of an ack end after the device sent it.
 func Compare(marks, truth []Mark) []Accuracy {
 	type tally struct {
 		Accuracy
@@ -86,7 +90,7 @@ func Compare(marks, truth []Mark) []Accuracy {
 			}
 			matched[nearest] = true
 			t.Count++
-			if _, overlap := m.Intersect(truth[nearest].Interval); overlap {
+			if contains(*m, truth[nearest].Interval) {
 				t.Inside++
 			}
 			t.errs = append(t.errs, midDistance(m.Interval, truth[nearest].Interval))
@@ -111,6 +115,17 @@ func Compare(marks, truth []Mark) []Accuracy {
 	}
 	slices.SortFunc(result, func(a, b Accuracy) int { return compareStages(a.Stage, b.Stage) })
 	return result
+}
+
+func contains(m Mark, truth Interval) bool {
+	switch m.Stage {
+	case Command:
+		return m.Earliest <= truth.Latest
+	case Ack:
+		return m.Latest >= truth.Earliest
+	}
+	_, overlap := m.Intersect(truth)
+	return overlap
 }
 
 func midDistance(a, b Interval) int64 {

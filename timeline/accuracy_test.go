@@ -47,6 +47,29 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// Of command and ack, the order counts: the device has the command after it was begun to be
+// sent, and has sent the ack before it was here.
+func TestCompare_Wire(t *testing.T) {
+	device := timeline.Between(100, 102)
+	for _, tt := range []struct {
+		stage  timeline.Stage
+		mark   timeline.Interval
+		inside int
+	}{
+		{timeline.Command, timeline.Between(80, 90), 1},
+		{timeline.Command, timeline.Between(102, 110), 1},
+		{timeline.Command, timeline.Between(103, 110), 0},
+		{timeline.Ack, timeline.Between(110, 120), 1},
+		{timeline.Ack, timeline.Between(90, 100), 1},
+		{timeline.Ack, timeline.Between(90, 99), 0},
+	} {
+		got := timeline.Compare([]timeline.Mark{mark(1, tt.stage, "a", tt.mark)}, []timeline.Mark{mark(1, tt.stage, "a", device)})
+		if len(got) != 1 || got[0].Count != 1 || got[0].Inside != tt.inside {
+			t.Errorf("%s %v: %+v, want %d inside", tt.stage, tt.mark, got, tt.inside)
+		}
+	}
+}
+
 // Marks widened around the truth are all inside, and off by at most half their width.
 func TestCompare_Properties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

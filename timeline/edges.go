@@ -23,8 +23,8 @@ const (
 	DefaultDark   = 3.0 // dB
 )
 
-// weakest is the power in dBm below which a port that was lit and now is not what it was counts as
-// dark, however far it stands out of the dark: no receiver works there, and it may be light that strays.
+// weakest is the power in dBm below which a port counts as dark, however far it stands out of the dark:
+// no receiver works there, and it may be light that strays.
 const weakest = -45
 
 // SettleRule says what counts as dark and what as settled. Zero or negative fields
@@ -100,7 +100,8 @@ const minSettled = 3
 // dark does. That holds the true crossing if power rises into the band once; ringing
 // that an average hides is not seen. The final power is the median of the last quarter
 // of the samples, at least three; so sample for a third longer than settling takes. A
-// final power below the dark level of a lit port is dark, unless it is -45 dBm or more and
+// final power below -45 dBm of a port that was dark is dark. A final power below the dark level
+// of a lit port is dark, unless it is -45 dBm or more and
 // higher by rule.Dark than the darkest sample: then another, weaker light has come. And a final
 // power that does not stand out of the band that the dark samples are in is dark.
 func Edges(before float64, samples []Sample, rule SettleRule) (dark, light Edge) {
@@ -141,7 +142,7 @@ func Edges(before float64, samples []Sample, rule SettleRule) (dark, light Edge)
 		settled--
 	}
 	switch {
-	case math.IsInf(final, -1) || final < level && (final < weakest || final-lowest(usable) < rule.Dark):
+	case math.IsInf(final, -1) || wasDark && final < weakest || final < level && (final < weakest || final-lowest(usable) < rule.Dark):
 		light.state = NoLight
 	case firstDark < 0:
 		light.state = NoDark

@@ -66,7 +66,7 @@ func TestEdges(t *testing.T) {
 			none, timeline.AlreadyDark, timeline.Between(20, 32), timeline.Known},
 		{"FromDarkTooLate", noLight, readings(-2, -2, -2, -2), timeline.SettleRule{}, none, timeline.AlreadyDark, none, timeline.NoDark},
 		{"FromDarkNothing", noLight, readings(noLight, noLight, noLight), timeline.SettleRule{}, none, timeline.AlreadyDark, none, timeline.NoLight},
-		{"NoiseFloor", noLight, readings(-60, -60.9, -60, -60, -60), timeline.SettleRule{}, none, timeline.AlreadyDark, none, timeline.NoDark},
+		{"NoiseFloor", noLight, readings(-60, -60.9, -60, -60, -60), timeline.SettleRule{}, none, timeline.AlreadyDark, none, timeline.NoLight},
 		{"DarkAtFirst", -2, readings(-40, -40, -2, -2, -2), timeline.SettleRule{}, none, timeline.AlreadyDark, timeline.Between(10, 22), timeline.Known},
 		{"StaysDark", -2, readings(-2, -40, -40, -40), timeline.SettleRule{}, timeline.Between(0, 12), timeline.Known, none, timeline.NoLight},
 		{"DarkInTheBand", -2, readings(-2, -5.1, -4.9, -4.9, -4.9), timeline.SettleRule{}, timeline.Between(0, 12), timeline.Known, none, timeline.NoLight},

@@ -106,12 +106,16 @@ type Report struct {
 	// Missed is each of Options.Expected that was not seen, once, by reconfiguration, stage
 	// in canonical order, and subject. JSON has only the numbers.
 	Missed []Expectation
+
+	// Busy counts the reconfigurations that the caller left out of marks and Expected because
+	// the machine was too busy.
+	Busy int
 }
 
 // MarshalJSON writes one object: kind ("summary"), reconfigurations, orphans, stages
 // (each with stage, count, missing, median_ns, median_low_ns, median_high_ns, the same
 // for p95 and p99, resolution_ns, step_ns, share), total_ns, total_low_ns,
-// total_high_ns, and, when there are any, unseen (each with stage, missing).
+// total_high_ns, and, when there are any, unseen (each with stage, missing) and busy.
 func (r Report) MarshalJSON() ([]byte, error) {
 	type stage struct {
 		Stage   Stage `json:"stage"`
@@ -134,7 +138,8 @@ func (r Report) MarshalJSON() ([]byte, error) {
 		TotalLowNS       int64    `json:"total_low_ns"`
 		TotalHighNS      int64    `json:"total_high_ns"`
 		Unseen           []Unseen `json:"unseen,omitempty"`
-	}{"summary", r.Reconfigurations, r.Orphans, stages, r.Total.NS, r.Total.LowNS, r.Total.HighNS, r.Unseen})
+		Busy             int      `json:"busy,omitempty"`
+	}{"summary", r.Reconfigurations, r.Orphans, stages, r.Total.NS, r.Total.LowNS, r.Total.HighNS, r.Unseen, r.Busy})
 }
 
 // Summarize pools the durations from command to stage over all reconfigurations and

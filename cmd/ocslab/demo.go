@@ -74,5 +74,5 @@ func (a *app) demo(ctx context.Context, flags *measureFlags, f *lab.File, opt ex
 	if m.moves == 0 {
 		return err
 	}
-	return errors.Join(err, a.printMeasurement(t, m, flags.seed, true, true))
+	return errors.Join(err, a.printMeasurement(t, m, flags, toggled[:], true, true))
 }

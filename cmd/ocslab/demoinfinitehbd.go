@@ -36,6 +36,7 @@ with the wear of their modules. Each change is a run.`,
 			}
 			opt.Options = hbd.Options{Store: with.Store, Version: with.Version, Revision: with.Revision,
 				Args: []string{"demo", "infinitehbd"}}
+			opt.Lab = with.Lab
 			return hbd.Demo(cmd.Context(), opt)
 		},
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/ocslab/ocslab/calibration/mzi"
 	"github.com/ocslab/ocslab/drivers"
 	"github.com/ocslab/ocslab/drivers/transport"
+	"github.com/ocslab/ocslab/experiment"
 	"github.com/ocslab/ocslab/experiment/collective"
 	"github.com/ocslab/ocslab/experiment/fit"
 	"github.com/ocslab/ocslab/experiment/hbd"
@@ -66,6 +67,7 @@ func exitCode(err error) int {
 		errors.Is(err, panics.ErrInForce), errors.Is(err, shim.ErrRefused), errors.Is(err, shim.ErrStale):
 		return exitRefused
 	case errors.Is(err, ocs.ErrVerify), errors.Is(err, blackout.ErrContradiction), errors.Is(err, mzi.ErrVerification), errors.Is(err, watch.ErrIncomplete), errors.Is(err, errLimit),
+		errors.Is(err, experiment.ErrBusy), errors.Is(err, experiment.ErrDark),
 		errors.Is(err, errUnsafe), errors.Is(err, errRail), errors.Is(err, fit.ErrDrifted), errors.Is(err, errLoss),
 		errors.Is(err, collective.ErrStalled), errors.Is(err, hbd.ErrMixed), errors.Is(err, hbd.ErrHalfOpen):
 		return exitVerify

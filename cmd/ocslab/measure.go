@@ -194,6 +194,36 @@ type measurement struct {
 	held         map[string]int // how often each NIC kept its link
 	moves        int
 	readings     int
+	busy         []analysis.Busy // reconfigurations that are left out
+	dark         []string        // ports that stayed dark, once each
+}
+
+// busyLine is a reconfiguration that the machine was too busy for. Its marks follow; no
+// statistics stand on them.
+type busyLine struct {
+	Kind string `json:"kind"` // "busy"
+	analysis.Busy
+}
+
+// isBusy reports whether a reconfiguration is left out.
+func (m *measurement) isBusy(number int) bool {
+	return slices.ContainsFunc(m.busy, func(b analysis.Busy) bool { return b.Reconfiguration == number })
+}
+
+// trusted returns the marks, the truth and the expectations of the reconfigurations that are not left out.
+func (m *measurement) trusted() (marks, truth []timeline.Mark, expected []timeline.Expectation) {
+	busy := func(x timeline.Mark) bool { return m.isBusy(x.Reconfiguration) }
+	return slices.DeleteFunc(slices.Clone(m.marks), busy), slices.DeleteFunc(slices.Clone(m.truth), busy),
+		slices.DeleteFunc(slices.Clone(m.expected), func(e timeline.Expectation) bool { return m.isBusy(e.Reconfiguration) })
+}
+
+// verdict is the error of what was measured: what cannot be trusted, and circuits without light.
+func (m *measurement) verdict() error {
+	err := experiment.CheckBusy(len(m.busy), m.moves)
+	if len(m.dark) > 0 {
+		err = errors.Join(err, &experiment.DarkError{Ports: m.dark})
+	}
+	return err
 }
 
 // measure measures and prints.
@@ -220,9 +250,9 @@ func (a *app) measure(ctx context.Context, l *lab.Lab, flags *measureFlags, conf
 	defer cancel()
 	err = errors.Join(err, mv.Leave(end, l, found))
 	if m.moves == 0 {
-		return err
+		return errors.Join(err, m.verdict())
 	}
-	err = errors.Join(err, a.printMeasurement(t, m, flags.seed, accuracy, perNIC))
+	err = errors.Join(err, a.printMeasurement(t, m, flags, configurations, accuracy, perNIC))
 	if len(calibrated) > 0 {
 		a.printf("\n")
 		a.printFound(calibrated, began)
@@ -270,11 +300,26 @@ func setup(t *experiment.Testbed, flags *measureFlags, configurations []string) 
 	return l
 }
 
-// introduce says what will be measured, and on what.
+// introduce says with --json what will be measured, and on what, and else what is missing for it.
 func (a *app) introduce(t *experiment.Testbed, flags *measureFlags, configurations []string) {
 	if a.set.JSON {
 		a.json(setup(t, flags, configurations))
 	}
+	if t.Fabric != nil && flags.rung == "" {
+		if why := rungsNotHere(t.Fabric.Rung()); why != nil {
+			fmt.Fprintf(a.err, "ocslab: not as close to real hardware as could be: %v\n", why)
+		}
+	}
+	if t.Watch != nil {
+		inMemory := t.Fabric != nil && t.Fabric.Rung() == fabric.Memory
+		for _, l := range experiment.Missing(slices.Concat(t.Sources, t.Watch.Sources()), inMemory) {
+			fmt.Fprintf(a.err, "ocslab: %v\n", l)
+		}
+	}
+}
+
+// printSetup prints what was measured, and on what.
+func (a *app) printSetup(t *experiment.Testbed, flags *measureFlags, configurations []string) {
 	f := t.Lab.File
 	for _, r := range t.Bench.Rigs {
 		s, _ := f.Switch(r.Name)
@@ -290,9 +335,6 @@ func (a *app) introduce(t *experiment.Testbed, flags *measureFlags, configuratio
 	}
 	if t.Fabric != nil {
 		a.printf("%s\n", fabricLine(t.Fabric))
-		if why := rungsNotHere(t.Fabric.Rung()); why != nil && flags.rung == "" {
-			fmt.Fprintf(a.err, "ocslab: not as close to real hardware as could be: %v\n", why)
-		}
 	}
 	if t.Watch != nil {
 		a.printf("links: %s", flags.mode())
@@ -304,12 +346,6 @@ func (a *app) introduce(t *experiment.Testbed, flags *measureFlags, configuratio
 	for i, m := range t.Maps {
 		for _, r := range t.Bench.Rigs {
 			a.printf("%s: %s %v\n", configurations[i], r.Name, m[r.Name])
-		}
-	}
-	if t.Watch != nil {
-		inMemory := t.Fabric != nil && t.Fabric.Rung() == fabric.Memory
-		for _, l := range experiment.Missing(slices.Concat(t.Sources, t.Watch.Sources()), inMemory) {
-			fmt.Fprintf(a.err, "ocslab: %v\n", l)
 		}
 	}
 	a.printf("\n")
@@ -350,6 +386,11 @@ func (a *app) toggle(ctx context.Context, t *experiment.Testbed, flags *measureF
 		if err != nil {
 			return m, err
 		}
+		for _, p := range mv.Dark {
+			if !slices.Contains(m.dark, p) {
+				m.dark = append(m.dark, p)
+			}
+		}
 		if i < 0 {
 			for _, u := range mv.Unresolved {
 				m.unresolved = append(m.unresolved, "warming up: "+u)
@@ -357,6 +398,13 @@ func (a *app) toggle(ctx context.Context, t *experiment.Testbed, flags *measureF
 			continue
 		}
 		m.moves++
+		if len(mv.Busy) > 0 {
+			busy := analysis.Busy{Reconfiguration: i + 1, Reasons: mv.Busy}
+			m.busy = append(m.busy, busy)
+			if a.set.JSON {
+				a.json(busyLine{"busy", busy})
+			}
+		}
 		marks, conflicts := timeline.Merge(mv.Marks)
 		truth := t.Truth(i + 1)
 		a.stream(marks, mv.Notes, truth, accuracy)
@@ -395,30 +443,34 @@ func (a *app) stream(marks []timeline.Mark, notes []watch.Note, truth []timeline
 }
 
 // printMeasurement prints all that was found out.
-func (a *app) printMeasurement(t *experiment.Testbed, m *measurement, seed uint64, accuracy, perNIC bool) error {
-	marksOfStages, expected := analysis.OneKind(m.marks, m.expected)
-	report := timeline.Summarize(marksOfStages, timeline.Options{Seed: seed, Expected: expected})
+func (a *app) printMeasurement(t *experiment.Testbed, m *measurement, flags *measureFlags, configurations []string, accuracy, perNIC bool) error {
+	marks, truth, expected := m.trusted()
+	marksOfStages, expected := analysis.OneKind(marks, expected)
+	report := timeline.Summarize(marksOfStages, timeline.Options{Seed: flags.seed, Expected: expected})
+	report.Busy = len(m.busy)
 	var accounts []watch.Account
 	if t.Watch != nil {
 		accounts = t.Watch.Accounts()
 	}
 	if a.set.JSON {
 		if accuracy {
-			for _, x := range timeline.Compare(m.marks, m.truth) {
+			for _, x := range timeline.Compare(marks, truth) {
 				a.json(x)
 			}
 		}
 	} else {
+		a.printBusy(m.busy, m.moves)
+		a.printSetup(t, flags, configurations)
 		a.printStages(report)
 		a.printf("\n%s", stagesLegend)
 		a.printf("\n%s\n", strings.Join(timeline.Waterfall{Width: a.width()}.Lines(report), "\n"))
 		if perNIC {
 			a.printf("\n")
-			a.printNICs(m.marks)
+			a.printNICs(marks)
 		}
 		if accuracy {
 			a.printf("\n")
-			a.printAccuracy(timeline.Compare(m.marks, m.truth))
+			a.printAccuracy(timeline.Compare(marks, truth))
 		}
 		a.printf("\n%d reconfigurations, all read back as asked; %d power readings\n", m.moves, m.readings)
 	}
@@ -430,7 +482,24 @@ func (a *app) printMeasurement(t *experiment.Testbed, m *measurement, seed uint6
 		a.json(report)
 	}
 	a.remarks(m)
-	return watch.Incomplete(accounts)
+	return errors.Join(watch.Incomplete(accounts), m.verdict())
+}
+
+// printBusy prints which reconfigurations cannot be trusted, and why.
+func (a *app) printBusy(busy []analysis.Busy, of int) {
+	if len(busy) == 0 {
+		return
+	}
+	a.printf("the machine was too busy in %d of %d reconfigurations; they are left out of all that follows\n", len(busy), of)
+	const most = 10 // lines; --json has all
+	for i, b := range busy {
+		if i == most {
+			a.printf("  and %d more\n", len(busy)-most)
+			break
+		}
+		a.printf("  reconfiguration %d: %s\n", b.Reconfiguration, strings.Join(b.Reasons[:min(len(b.Reasons), 3)], "; "))
+	}
+	a.printf("\n")
 }
 
 // truthLine is a mark of what the emulation did.
@@ -544,16 +613,12 @@ func (a *app) printNICs(marks []timeline.Mark) {
 // printAccuracy prints how far the marks were from the truth.
 func (a *app) printAccuracy(list []timeline.Accuracy) {
 	t := table{align: ".>>>>>>>"}
-	t.row("against the truth", "marks", "hold it", "error p50", "p95", "max", "width p50", "unmatched")
+	t.row("against the truth", "marks", "contain it", "error p50", "p95", "max", "width p50", "unmatched")
 	for _, x := range list {
-		holds := "-"
-		if x.Stage != timeline.Command && x.Stage != timeline.Ack {
-			holds = fmt.Sprint(x.Inside)
-		}
-		t.row(string(x.Stage), fmt.Sprint(x.Count), holds, ms(x.ErrP50NS), ms(x.ErrP95NS), ms(x.ErrMaxNS), ms(x.WidthP50NS), fmt.Sprint(x.Unmatched))
+		t.row(string(x.Stage), fmt.Sprint(x.Count), fmt.Sprint(x.Inside), ms(x.ErrP50NS), ms(x.ErrP95NS), ms(x.ErrMaxNS), ms(x.WidthP50NS), fmt.Sprint(x.Unmatched))
 	}
 	t.write(a.out, "")
-	a.printf("ms; the error is from the middle of a mark to the middle of the truth. Command and ack are stamped at\nour socket and their truth at the device's, so the difference is the wire.\n")
+	a.printf("ms; the error is from the middle of a mark to the middle of the truth. Command and ack are stamped at\nour socket and their truth at the device's, so the difference is the wire, and what holds is the order.\n")
 }
 
 // printRetransmission says when RDMA would have gone on.

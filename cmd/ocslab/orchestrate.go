@@ -115,7 +115,7 @@ interrupted and a rail is dead, or has had dark circuits, the exit code is 5.`,
 		Example: "  ocslab --lab examples/opus-rails.yaml --emulated orchestrate examples/lab-job.yaml\n  ocslab --lab lab.yaml orchestrate job.yaml --only rails --listen 127.0.0.1:7401",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opt := orchestrator.Options{Rails: rails, Command: "orchestrate " + args[0], Restore: restore}
+			opt := orchestrator.Options{Rails: rails, Restore: restore}
 			if err := a.controlOptions(&control, &opt); err != nil {
 				return err
 			}
@@ -264,8 +264,7 @@ func (a *app) jobOf(opt *orchestrator.Options, path string) (*job.File, error) {
 	if opt.StateDir, err = a.stateDir(); err != nil {
 		return nil, err
 	}
-	opt.History, err = a.history()
-	return f, err
+	return f, nil
 }
 
 // orchestrateLine says that the control plane can be reached.

@@ -321,7 +321,7 @@ func (a *app) replayJob(cmd *cobra.Command, name string, f *replayFlags) (err er
 		if opt.Job, err = a.jobOf(&opt.System, f.job); err != nil {
 			return err
 		}
-		opt.Lab, opt.System.Restore, opt.System.Command = opt.System.Lab, true, "replay-job "+name
+		opt.Lab, opt.System.Restore = opt.System.Lab, true
 	} else if a.set.Lab != "" && f.connect == "" {
 		return usagef("which ranks are on which NICs of the lab? Give --job FILE")
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ocslab/ocslab/experiment"
 	"github.com/ocslab/ocslab/experiment/analysis"
 	"github.com/ocslab/ocslab/experiment/runs"
 	"github.com/ocslab/ocslab/timeline"
@@ -98,6 +99,7 @@ func (a *app) printRun(r *runs.Run, x *analysis.Analysis) {
 		a.printPaper(paper(r, x))
 		return
 	}
+	a.printBusy(x.Busy, x.Measured)
 	for i, c := range x.Conditions {
 		if i > 0 {
 			a.printf("\n")
@@ -117,7 +119,8 @@ func (a *app) printRun(r *runs.Run, x *analysis.Analysis) {
 	a.printPaper(paper(r, x))
 }
 
-// printEnd prints how far a run is, and returns errLimit if it did not keep a limit.
+// printEnd prints how far a run is, and returns errLimit if it did not keep a limit, and
+// experiment.ErrBusy if the machine was too busy for more than 1 % of it.
 func (a *app) printEnd(r *runs.Run, x *analysis.Analysis) error {
 	s := runSummary{
 		Kind: "run-summary", Run: r.Meta.ID, Name: r.Meta.Name, State: r.State, Points: len(r.Done), Planned: planned(r),
@@ -144,10 +147,11 @@ func (a *app) printEnd(r *runs.Run, x *analysis.Analysis) error {
 			failed = append(failed, text)
 		}
 	}
-	if len(failed) == 0 {
-		return nil
+	err := experiment.CheckBusy(len(x.Busy), x.Measured)
+	if len(failed) > 0 {
+		err = errors.Join(fmt.Errorf("%w: %s", errLimit, strings.Join(failed, "; ")), err)
 	}
-	return fmt.Errorf("%w: %s", errLimit, strings.Join(failed, "; "))
+	return err
 }
 
 // printVerdicts says which limits were kept.

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/ocslab/ocslab/experiment"
 )
 
 func TestMain(m *testing.M) {
@@ -40,7 +42,9 @@ func TestMain(m *testing.M) {
 //	                        and leave its output in the files stdout and stderr
 //	exitof N PROGRAM ARG... run any program as exec does and want exit code N;
 //	                        N may be several, as in 0|5: what is judged by time
-//	                        may be judged otherwise on a busy machine
+//	                        may be judged otherwise on a busy machine. exitcode and
+//	                        exitof skip the rest of the script when ocslab says that
+//	                        the machine was too busy to measure
 //	json [KEY=VALUE...]     want a line of the file stdout that is JSON with these
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -57,6 +61,7 @@ func TestScript(t *testing.T) {
 			}
 			env.Setenv("EXAMPLES", examples)
 			env.Values["emulated"] = map[string]*exec.Cmd{}
+			env.Values["test"] = env.T()
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {
@@ -180,6 +185,14 @@ func killed(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// skipIfBusy skips the rest of the script when ocslab said that the machine was too busy to
+// measure. What it prints then is tested without a busy machine.
+func skipIfBusy(ts *testscript.TestScript, stderr string) {
+	if strings.Contains(stderr, experiment.ErrBusy.Error()) {
+		ts.Value("test").(testscript.T).Skip(stderr)
+	}
+}
+
 func exitcode(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exitcode N ARG...")
@@ -198,6 +211,7 @@ func exitcode(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	ts.Check(os.WriteFile(ts.MkAbs("stdout"), []byte(stdout.String()), 0o600))
 	ts.Check(os.WriteFile(ts.MkAbs("stderr"), []byte(stderr.String()), 0o600))
+	skipIfBusy(ts, stderr.String())
 	if !slices.Contains(want, got) {
 		ts.Fatalf("exit code %d, want %s\nstdout: %s\nstderr: %s", got, args[0], stdout.String(), stderr.String())
 	}

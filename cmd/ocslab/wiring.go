@@ -134,9 +134,6 @@ func (a *app) wiringOptions(l *lab.Lab, f wiringFlags) (opt wiring.TestbedOption
 	if !slices.ContainsFunc(l.File.Hosts, func(h lab.Host) bool { return len(h.NICs) > 0 }) {
 		return opt, usagef("the lab file has no NICs, so there are no fibres to look for: name them under hosts, with any tx and rx")
 	}
-	if opt.StateDir, err = a.stateDir(); err != nil {
-		return opt, err
-	}
 	opt.Only, opt.CarrierWait = f.nics, f.carrierWait
 	opt.Fabric.Firmware, opt.Fabric.Seed = f.firmware, f.seed
 	return opt, nil

@@ -65,7 +65,9 @@
 // for some nanoseconds, be letters of the word before. Blanks may follow the newline.
 //
 // The memory is that of a QSFP28 with four lanes (SFF-8636): the lower 128 bytes, then the
-// upper pages in order, page p at 128+128*p, up to page 11h. The light of a fibre is shared
+// upper pages in order, page p at 128+128*p, up to page 11h. A goroutine keeps the file up to
+// date, so on a busy machine it is late; [Fabric.Module] reads what the memory holds at the
+// time of the read. The light of a fibre is shared
 // equally between the lanes. The transmitted power (bytes 50-57) is what the NIC launches,
 // before its fibre, and the received one what is left after it. Readings are brought up to date only every Profile.Refresh.
 // The LOS flags are set when there was not enough light at any time since the refresh

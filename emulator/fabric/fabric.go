@@ -110,6 +110,36 @@ type Fabric struct {
 	byTx, byRx map[Port]*nic
 	lights     map[Port]emulator.LightChange // the last of each port
 	numbers    map[string]int                // by key: of a NIC, also after its removal
+
+	lateness sync.Mutex // guards late
+	late     Lateness
+}
+
+// Lateness is how much later than it should something was done, and by what: on a busy
+// machine timers and goroutines run late.
+type Lateness struct {
+	What string // "gpu1/ens1f0"
+	By   time.Duration
+}
+
+// Late returns the greatest lateness since the last call. What a fabric does late, it does:
+// truth has it so, but it is not what the profiles of the NICs say.
+func (f *Fabric) Late() Lateness {
+	f.lateness.Lock()
+	defer f.lateness.Unlock()
+	late := f.late
+	f.late = Lateness{}
+	return late
+}
+
+// due notes that something is done now that was due at a time.
+func (f *Fabric) due(what string, at int64) {
+	by := time.Duration(f.axis.NS(time.Now()) - at)
+	f.lateness.Lock()
+	defer f.lateness.Unlock()
+	if by > f.late.By {
+		f.late = Lateness{what, by}
+	}
 }
 
 type host struct {
@@ -198,6 +228,7 @@ func (f *Fabric) start(cfg *Config) error {
 // light is told by a switch of each change.
 func (f *Fabric) light(sw string, c emulator.LightChange) {
 	p := Port{sw, c.Port}
+	f.due(p.String(), c.AtNS)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lights[p] = c

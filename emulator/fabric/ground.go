@@ -3,6 +3,7 @@ package fabric
 import (
 	"net"
 	"net/netip"
+	"time"
 
 	"github.com/ocslab/ocslab/internal/netns"
 )
@@ -36,6 +37,8 @@ type device interface {
 	carrier(on bool) error
 	// write hands the host a frame. It does not wait and keeps no reference.
 	write(frame []byte) error
+	// flush hands on what the host has sent until the time that it returns.
+	flush() time.Time
 	// close removes the device. Nothing is sent and nothing is to be written when it
 	// returns.
 	close() error

@@ -1,6 +1,11 @@
 package fabric
 
-import "math"
+import (
+	"context"
+	"math"
+
+	"github.com/ocslab/ocslab/wire/cmis"
+)
 
 // moduleSize is the memory of a module that is published: the lower 128 bytes and
 // the upper pages 00h to 11h.
@@ -103,6 +108,38 @@ func (m *module) advance(now int64) bool {
 	m.lost = false
 	return true
 }
+
+// ModuleReader reads the memory of a module as it is at the time of the read, while the
+// published tree may be late on a busy machine.
+type ModuleReader struct{ n *nic }
+
+// Module returns a reader of the module of a NIC.
+func (f *Fabric) Module(host, name string) (*ModuleReader, error) {
+	n, err := f.find(host, name)
+	if err != nil {
+		return nil, err
+	}
+	return &ModuleReader{n}, nil
+}
+
+// ReadPage reads from the memory. After the NIC was removed it gives [cmis.ErrNoModule].
+func (r *ModuleReader) ReadPage(ctx context.Context, a cmis.Address, buf []byte) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	n := r.n
+	at := n.fabric.switches[n.Rx.Switch].TellLight()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.unplugged {
+		return cmis.ErrNoModule
+	}
+	n.unpublished = n.module.advance(at) || n.unpublished
+	return cmis.Image(n.module.memory[:]).Read(a, buf)
+}
+
+// Close does nothing.
+func (r *ModuleReader) Close() error { return nil }
 
 func (m *module) update() {
 	m.memory[losByte] = 0

@@ -38,21 +38,22 @@ type nic struct {
 	ups, downs uint32
 
 	firmware *firmware
-	module   *module
 	bed      sleeper
 	ended    chan struct{} // run has; nil when it has not begun
 
-	mu     sync.Mutex // guards what follows
-	lights []lightAt  // for run
-	over   bool       // run is to end
+	mu          sync.Mutex // guards what follows
+	module      *module
+	unpublished bool      // the module's memory has changed and the tree has not
+	lights      []lightAt // for run
+	over        bool      // run is to end
+	unplugged   bool
 }
 
 // lightAt is a change of light on its way to the firmware.
 type lightAt struct {
-	power float64 // mW
-	lit   bool
-	at    int64
-	op    int
+	lit bool
+	at  int64
+	op  int
 }
 
 // make makes a NIC and, if need be, its host. What it made so far it takes back
@@ -172,6 +173,9 @@ func (n *nic) end() error {
 		n.bed.wake()
 		<-n.ended
 	}
+	n.mu.Lock()
+	n.unplugged = true
+	n.mu.Unlock()
 	f := n.fabric
 	f.mu.Lock()
 	n.lit, n.carrier = false, false
@@ -214,12 +218,13 @@ func (n *nic) lightLocked(c emulator.LightChange) {
 	n.routeLocked(c.Operation)
 
 	n.mu.Lock()
-	n.lights = append(n.lights, lightAt{power, lit, c.AtNS, c.Operation})
+	n.unpublished = n.module.light(power, lit, c.AtNS) || n.unpublished
+	n.lights = append(n.lights, lightAt{lit, c.AtNS, c.Operation})
 	n.mu.Unlock()
 	n.bed.wake()
 }
 
-// run is the firmware and the module.
+// run is the firmware, and keeps what the module shows published.
 func (n *nic) run() {
 	defer close(n.ended)
 	for {
@@ -230,23 +235,32 @@ func (n *nic) run() {
 		if over {
 			return
 		}
-		refreshed := false
 		for _, l := range lights {
 			n.act(n.firmware.light(l.lit, l.at, l.op))
-			refreshed = n.module.light(l.power, l.lit, l.at) || refreshed
 		}
-		now := n.fabric.axis.NS(time.Now())
-		n.act(n.firmware.advance(now))
-		if n.module.advance(now) || refreshed {
-			n.check(n.tree.setModule(n.module.memory[:]))
+		n.act(n.firmware.advance(n.fabric.axis.NS(time.Now())))
+		memory, changed, due := n.refresh()
+		if changed {
+			n.check(n.tree.setModule(memory[:]))
 		}
-		n.bed.sleep(min(n.firmware.due(), n.module.due))
+		n.bed.sleep(min(n.firmware.due(), due))
 	}
+}
+
+// refresh brings the module up to date. It returns what it shows, whether that is to be
+// published, and when the next refresh is due.
+func (n *nic) refresh() (memory [moduleSize]byte, changed bool, due int64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	changed = n.module.advance(n.fabric.axis.NS(time.Now())) || n.unpublished
+	n.unpublished = false
+	return n.module.memory, changed, n.module.due
 }
 
 // act does what the firmware decided.
 func (n *nic) act(actions []action) {
 	for _, a := range actions {
+		n.fabric.due(n.key, a.at)
 		switch a.step {
 		case firmwareUp:
 			n.timed(timeline.Firmware, a.op, func() error { return n.tree.setLink(true) })

@@ -1,8 +1,9 @@
 package fabric
 
 import (
-	"errors"
 	"os"
+	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -11,9 +12,13 @@ import (
 // runtime: a thread for each device, blocked in read(2), was no faster, and slower at
 // the 99th percentile.
 type pump struct {
-	fd   int
-	file *os.File // the same
-	done chan struct{}
+	fd    int
+	file  *os.File // the same
+	sends func([]byte)
+	done  chan struct{}
+
+	mu  sync.Mutex // held from the reading of a frame until it is handed on; guards buf
+	buf []byte
 }
 
 // maxFrame is the longest frame: a packet of 64 KiB (of a veth with its
@@ -22,24 +27,53 @@ const maxFrame = 1<<16 + 128
 
 // newPump begins to read from fd, which does not block. The pump owns it.
 func newPump(fd int, name string, sends func([]byte)) *pump {
-	p := &pump{fd: fd, file: os.NewFile(uintptr(fd), name), done: make(chan struct{})}
-	go p.run(sends)
+	p := &pump{fd: fd, file: os.NewFile(uintptr(fd), name), sends: sends, done: make(chan struct{}), buf: make([]byte, maxFrame)}
+	go p.run()
 	return p
 }
 
-func (p *pump) run(sends func([]byte)) {
+func (p *pump) run() {
 	defer close(p.done)
-	buf := make([]byte, maxFrame)
-	for {
-		n, err := p.file.Read(buf)
-		switch {
-		case err == nil:
-			sends(buf[:n])
-		case errors.Is(err, unix.ENETDOWN): // a veth that lost its carrier
-		default: // closed, or somebody has deleted the interface
-			return
+	raw, err := p.file.SyscallConn()
+	for err == nil {
+		var failed error
+		err = raw.Read(func(uintptr) bool { // fails when the file is closed
+			failed = p.next()
+			return failed != unix.EAGAIN
+		})
+		if failed != nil && failed != unix.ENETDOWN { // a veth that lost its carrier
+			return // somebody has deleted the interface
 		}
 	}
+}
+
+// next hands on one frame, if there is one.
+func (p *pump) next() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n, err := unix.Read(p.fd, p.buf)
+	switch {
+	case err == unix.EINTR:
+		return nil
+	case err != nil:
+		return err
+	case n == 0:
+		return unix.ENODEV
+	}
+	p.sends(p.buf[:n])
+	return nil
+}
+
+// flush hands on the frames that wait, and returns a time at which none did. On a busy
+// machine they may have waited for long.
+func (p *pump) flush() time.Time {
+	for range 2 * tapQueue { // not for ever, should somebody send faster
+		before := time.Now()
+		if p.next() != nil {
+			return before
+		}
+	}
+	return time.Now()
 }
 
 // write hands the device a frame, or fails when it cannot take it now. It goes past

@@ -82,9 +82,10 @@ func (n *nic) routeLocked(op int) {
 	}
 }
 
-// closePath closes the path from n. When it returns, no frame passes any more.
+// closePath closes the path from n. When it returns, no frame passes any more. Frames that
+// the host had sent before pass, however long they have waited for us.
 func (f *Fabric) closePath(n *nic, op int) {
-	before := time.Now()
+	before := n.dev.flush()
 	p := n.out.Swap(nil)
 	for p.busy.Load() != 0 { // one frame, on its way into a device
 		runtime.Gosched()

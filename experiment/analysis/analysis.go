@@ -14,10 +14,20 @@ type Analysis struct {
 	Differences []Difference // of each condition from the first, by stage
 	Verdicts    []Verdict    // of each limit in each condition it is about
 	Verdict     Judgement    // of all: Fail before Undecided before Pass; "" without limits
-	Violations  []timeline.Violation
-	Conflicts   []timeline.Conflict // between sources, found in the marks as stored
+	// Busy are the reconfigurations and null toggles that are left out of all above and of
+	// Accuracy, since the machine was too busy; Measured is how many there are with them.
+	Busy       []Busy
+	Measured   int
+	Violations []timeline.Violation
+	Conflicts  []timeline.Conflict // between sources, found in the marks as stored
 	// Accuracy is how far the marks are from the truth, of emulated labs.
 	Accuracy []timeline.Accuracy
+}
+
+// Busy is a reconfiguration that cannot be trusted, and why.
+type Busy struct {
+	Reconfiguration int      `json:"reconfiguration"`
+	Reasons         []string `json:"reasons"`
 }
 
 // Condition is what was found of one condition.

@@ -42,6 +42,7 @@ func (a *Analysis) MarshalJSON() ([]byte, error) {
 //	difference     condition, stage, difference_ns, low_ns, high_ns, resolved
 //	verdict        limit, condition, label, judgement, and, when it is known, value, low, high
 //	               (left out when there is no telling how high), in unit "ns", "share" or "count"
+//	busy           reconfiguration, reasons: left out of all of the above, and of accuracy
 //	accuracy       as [timeline.Accuracy] writes it
 //	violation      rule, text, reconfiguration
 //	conflict       text, reconfiguration
@@ -92,6 +93,9 @@ func (a *Analysis) Lines() []any {
 	for _, v := range a.Verdicts {
 		add(v.line(labels[v.Condition]))
 	}
+	for _, b := range a.Busy {
+		add(busyLine{"busy", b})
+	}
 	for _, x := range a.Accuracy {
 		add(x)
 	}
@@ -102,6 +106,11 @@ func (a *Analysis) Lines() []any {
 		add(remarkLine{"conflict", c.First.Reconfiguration, "", c.Error()})
 	}
 	return lines
+}
+
+type busyLine struct {
+	Kind string `json:"kind"`
+	Busy
 }
 
 type conditionLine struct {

@@ -16,7 +16,10 @@ import (
 // keeps no reference to its marks.
 func Of(r *runs.Run) *Analysis {
 	s := newSplit(r)
-	a := &Analysis{}
+	a := &Analysis{Measured: len(r.Reconfigurations)}
+	for _, rec := range s.recs[disturbed] {
+		a.Busy = append(a.Busy, Busy{rec.Number, rec.Busy})
+	}
 	conditions := s.conditions()
 	found := make([]*measured, len(conditions))
 	a.Conditions = make([]Condition, len(conditions))
@@ -25,7 +28,11 @@ func Of(r *runs.Run) *Analysis {
 		a.Violations = timeline.Check(r.Marks)
 		a.Conflicts = conflicts(r.Marks)
 		if len(r.Truth) > 0 {
-			a.Accuracy = timeline.Compare(r.Marks, r.Truth)
+			trusted := func(m timeline.Mark) bool {
+				rec := r.Reconfiguration(m.Reconfiguration)
+				return rec == nil || len(rec.Busy) == 0
+			}
+			a.Accuracy = timeline.Compare(filter(r.Marks, trusted), filter(r.Truth, trusted))
 		}
 	})
 	turn := make(chan struct{}, runtime.GOMAXPROCS(0)) // holds one for each that is at work
@@ -95,8 +102,9 @@ type split struct {
 
 // Keys of a split beside the numbers of conditions, which are from 1.
 const (
-	nulls  = 0  // null toggles, of all conditions
-	nobody = -1 // reconfigurations that the run does not list
+	nulls     = 0  // null toggles, of all conditions
+	nobody    = -1 // reconfigurations that the run does not list
+	disturbed = -2 // those that the machine was too busy for
 )
 
 func newSplit(r *runs.Run) *split {
@@ -109,6 +117,8 @@ func newSplit(r *runs.Run) *split {
 		switch {
 		case rec == nil:
 			return nobody
+		case len(rec.Busy) > 0:
+			return disturbed
 		case rec.Null:
 			return nulls
 		}

@@ -16,7 +16,6 @@ import (
 	"github.com/ocslab/ocslab/experiment/runs"
 	"github.com/ocslab/ocslab/experiment/sequence"
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/topology/pccl"
 )
@@ -39,11 +38,8 @@ func open(t *testing.T, hosts int) (*lab.File, collective.Options) {
 		t.Fatal(err)
 	}
 	var opt collective.Options
-	opt.Name, opt.Command, opt.Lab = "pccl", "topology pccl", lab.Options{Emulated: true, StateDir: dir}
+	opt.Name, opt.Lab = "pccl", lab.Options{Emulated: true, StateDir: dir, Command: "topology pccl"}
 	if opt.Store, err = runs.Open(dir); err != nil {
-		t.Fatal(err)
-	}
-	if opt.History, err = history.Open(dir); err != nil {
 		t.Fatal(err)
 	}
 	return f, opt
@@ -110,7 +106,7 @@ func TestRun(t *testing.T) {
 	if kinds["collective"] != 2 || kinds["round"] != 4 {
 		t.Errorf("events %v", kinds)
 	}
-	entries, _, err := opt.History.Entries()
+	entries, _, err := lab.Files(opt.Lab.StateDir).Entries()
 	if err != nil || len(entries) == 0 || entries[0].Command != "topology pccl" {
 		t.Errorf("history: %d entries, %v", len(entries), err)
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/ocslab/ocslab/experiment/runner"
 	"github.com/ocslab/ocslab/experiment/runs"
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/ocs"
 )
 
@@ -37,10 +36,6 @@ func begin(t *testing.T) (execution.Options, execution.Creation) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := history.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
 	path := filepath.Join(dir, "lab.yaml")
 	if err := os.WriteFile(path, examples.OpusTestbed, 0o600); err != nil {
 		t.Fatal(err)
@@ -57,7 +52,7 @@ func begin(t *testing.T) (execution.Options, execution.Creation) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt := execution.Options{Store: store, Lab: lab.Options{Emulated: true, StateDir: dir}, History: log, Command: "run brief.yaml", Version: "1"}
+	opt := execution.Options{Store: store, Lab: lab.Options{Emulated: true, StateDir: dir, Command: "run brief.yaml"}, Version: "1"}
 	return opt, execution.Creation{File: f, Lab: l, LabText: examples.OpusTestbed, Plan: p, Mode: ocs.Safe, Rung: "memory", Command: []string{"run", "brief.yaml"}}
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/ocslab/ocslab/experiment/plan"
 	"github.com/ocslab/ocslab/experiment/runs"
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/timeline"
 )
@@ -69,10 +68,6 @@ func emulated(t *testing.T, switching, firmware string, repeats int) *runs.Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := history.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
 	l, err := lab.Load(file("lab.yaml", text.String()))
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +80,7 @@ func emulated(t *testing.T, switching, firmware string, repeats int) *runs.Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := execution.Begin(t.Context(), execution.Options{Store: store, Lab: lab.Options{Emulated: true, StateDir: dir}, History: log, Command: "run teach.yaml", Version: "1"},
+	x, err := execution.Begin(t.Context(), execution.Options{Store: store, Lab: lab.Options{Emulated: true, StateDir: dir, Command: "run teach.yaml"}, Version: "1"},
 		execution.Creation{File: f, Lab: l, LabText: []byte(text.String()), Plan: p, Mode: ocs.Safe, Rung: "memory", Command: []string{"run", "teach.yaml"}})
 	if err != nil {
 		t.Fatal(err)

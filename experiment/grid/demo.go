@@ -53,7 +53,7 @@ type Toggles struct {
 // a dimension that goes to and fro between two uses, and a grid around faults (of which a slice is emulated). Each
 // stage is a run in the store. The error is the first thing that is not as planned.
 func Demo(ctx context.Context, opt DemoOptions) error {
-	opt.Lab = lab.Options{Emulated: true, Timeout: opt.Lab.Timeout, Trace: opt.Lab.Trace} // without the memory of other demonstrations
+	opt.Lab = opt.Lab.Forgetful() // without the memory of other demonstrations
 	if opt.Switching == 0 {
 		opt.Switching = 25 * time.Millisecond
 	}

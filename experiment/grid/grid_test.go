@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +15,6 @@ import (
 	"github.com/ocslab/ocslab/experiment/runs"
 	"github.com/ocslab/ocslab/experiment/sequence"
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/timeline"
 	"github.com/ocslab/ocslab/topology"
@@ -110,12 +108,8 @@ func options(t *testing.T, name string, text []byte) sequence.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := history.Open(filepath.Join(t.TempDir(), "history"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	return sequence.Options{Name: name, LabText: text, Options: execution.Options{
-		Store: store, History: log, Command: "test", Lab: lab.Options{Emulated: true},
+		Store: store, Lab: lab.Options{Emulated: true, Authority: lab.Files(t.TempDir()), Command: "test"},
 	}}
 }
 

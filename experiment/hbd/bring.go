@@ -49,7 +49,7 @@ type Options struct {
 // Report is what [Domain.Bring] came to.
 type Report struct {
 	Run     string // its ID; "" if none was kept
-	Bundles int    // that were switched
+	Bundles int    // that were switched, and not put back
 	Lanes   int    // that go to another place now
 	Groups  []GroupTime
 	Modules []ModuleTime // of all bundles that were switched, in the order of the line
@@ -124,10 +124,11 @@ type bringing struct {
 // is to be changed.
 //
 // Bundles of a group, and those at the two ends of a cable that comes or goes, switch together or, if one of them
-// cannot be prepared, not at all. Boards that are armed wait no longer than ocst.ArmTimeout for the others. What went
-// well is left so when something else fails. The error matches [infinitehbd.ErrGroup] for a plan with a half-open
-// cable, [infinitehbd.ErrNode] for one of another line, [ocs.ErrConflict] for light that is nobody's, ErrHalfOpen when a cable was left half open, [ocs.ErrVerify]
-// when the light does not close the rings of the plan, and is else that of a bundle. The Report holds what was done.
+// fails, not at all: those that have switched are put back. Boards that are armed wait no longer than ocst.ArmTimeout
+// for the others. Bundles that do not switch together do not depend on each other. The error matches
+// [infinitehbd.ErrGroup] for a plan with a half-open cable, [infinitehbd.ErrNode] for one of another line,
+// [ocs.ErrConflict] for light that is nobody's, ErrHalfOpen when a cable was left half open, [ocs.ErrVerify] when the
+// light does not close the rings of the plan, and is else that of a bundle. The Report holds what was done.
 func (d *Domain) Bring(ctx context.Context, from, to *infinitehbd.Plan, opt Options) (*Report, error) {
 	for _, p := range []*infinitehbd.Plan{from, to} {
 		if p != nil && !slices.Equal(p.Line().Order, d.line.Order) {
@@ -285,6 +286,11 @@ func (b *bringing) part(ctx context.Context, jobs []*job) error {
 		all.Go(func() { errs[i] = experiment.Guard(j.watch.wait) })
 	}
 	all.Wait()
+	for i, j := range jobs {
+		if reports[i].PutBack {
+			j.modules = nil
+		}
+	}
 	return cmp.Or(err, errors.Join(errs...))
 }
 
@@ -299,7 +305,7 @@ func (b *bringing) intent(ctx context.Context, j *job, watching context.Context)
 		return i, fmt.Errorf("%s: %w", b.d.Name(j.ref), err)
 	}
 	return lab.Intent{
-		On: opened,
+		On: opened, Verify: lab.VerifyTable, // the walk looks at the light
 		Plan: func(have ocs.Map) (ocs.Change, error) {
 			c, err := ocs.Plan(have, MapOf(j.to, n), ocs.Overwrite)
 			if err == nil && !c.Empty() {

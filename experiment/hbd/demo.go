@@ -15,9 +15,10 @@ import (
 
 // DemoOptions of [Demo].
 type DemoOptions struct {
-	Options        // Store, History and the like
-	Seed    uint64 // of the emulated modules
-	Model   string // of the boards; "" is EightModules
+	Options             // Store and the like
+	Lab     lab.Options // of which the timeout, the trace, the authority and the command are used
+	Seed    uint64      // of the emulated modules
+	Model   string      // of the boards; "" is EightModules
 	// Trace is replayed on TraceLine with groups of TraceSize nodes; nil replays nothing. For and Emulate are those of
 	// [ReplayOptions].
 	Trace     []Event
@@ -95,7 +96,7 @@ func newBed(ctx context.Context, hops int, model string, opt DemoOptions, edit f
 	if err != nil {
 		return nil, err
 	}
-	l := lab.New(f, lab.Options{Emulated: true})
+	l := lab.New(f, opt.Lab.Forgetful())
 	d, err := New(l, line)
 	if err == nil {
 		err = d.Open(ctx)

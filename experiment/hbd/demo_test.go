@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/ocslab/ocslab/experiment/runs"
-	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/topology/infinitehbd"
 )
 
@@ -17,14 +16,10 @@ func demo(t testing.TB, model string) (map[string]DemoStage, *runs.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := history.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
 	line := lineOf(t, 8, 2)
 	stages := map[string]DemoStage{}
 	if err := Demo(t.Context(), DemoOptions{
-		Options: Options{Store: store, History: log, Command: "topology infinitehbd --demo"}, Model: model, Seed: 1,
+		Options: Options{Store: store}, Model: model, Seed: 1,
 		Trace: []Event{{time.Hour, 3, true}, {2 * time.Hour, 3, false}}, TraceLine: line, TraceSize: 2, TraceFor: 3 * time.Hour,
 		Tell: func(s DemoStage) {
 			stages[s.Name] = s

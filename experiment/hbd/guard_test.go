@@ -3,6 +3,7 @@ package hbd
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,43 +11,53 @@ import (
 	"github.com/ocslab/ocslab/experiment/runs"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/lab/history"
+	"github.com/ocslab/ocslab/lab/panics"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/timeline"
 	"github.com/ocslab/ocslab/topology/infinitehbd"
 )
 
 // Ensure a change that is refused, as by a panic that comes while a bypass watches, and one of a protected port leave all
-// that was to switch with it as it was, and that the history has nothing of the former.
+// that was to switch with it as it was, and that the history has all of it as failed.
 func TestDomain_Bring_Refused(t *testing.T) {
 	line := lineOf(t, 4, 2)
-	errPanic := errors.New("a panic is in force")
+	darken := func(t *testing.T, d *Domain, name string) {
+		t.Helper()
+		device, err := d.lab.Device(name)
+		if err != nil {
+			t.Error(err)
+		}
+		authority(d).Panic(device, 9)
+	}
 	for _, tt := range []struct {
-		name   string
-		refuse func(sw *lab.Opened, c ocs.Change) error
-		edit   func(string) string
-		want   error
+		name  string
+		begin func(*testing.T, *Domain)
+		edit  func(string) string
+		want  error
 	}{
-		{"a panic", func(sw *lab.Opened, c ocs.Change) error {
-			if sw.Name == "n02-l" && c.Add.Len() > 0 {
-				return errPanic
+		{"a panic", func(t *testing.T, d *Domain) { darken(t, d, "n02-l") }, nil, panics.ErrInForce},
+		{"a panic that comes meanwhile", func(t *testing.T, d *Domain) {
+			authority(d).Begun = func(all []history.Entry) error {
+				if slices.ContainsFunc(all, func(e history.Entry) bool { return e.Switch == "n02-l" }) {
+					darken(t, d, "n02-l")
+				}
+				return nil
 			}
-			return nil
-		}, nil, errPanic},
+		}, nil, panics.ErrInForce},
 		{"a protected port", nil, func(s string) string {
 			return s + "protect: [n02-l/9]\n"
 		}, ocs.ErrInterlock},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := openLab(t, line, tt.edit)
-			log, err := history.Open(t.TempDir())
-			if err != nil {
-				t.Fatal(err)
+			if tt.begin != nil {
+				tt.begin(t, d)
 			}
 			before, err := d.States(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := d.Bring(t.Context(), nil, build(t, line, nil, infinitehbd.Group{1, 2}), Options{Refuse: tt.refuse, History: log})
+			r, err := d.Bring(t.Context(), nil, build(t, line, nil, infinitehbd.Group{1, 2}), Options{})
 			if !errors.Is(err, tt.want) || errors.Is(err, ocs.ErrPartner) {
 				t.Errorf("%v, want %v", err, tt.want)
 			}
@@ -62,14 +73,22 @@ func TestDomain_Bring_Refused(t *testing.T) {
 			if r.Bundles != 4 { // nodes 3 and 4 are no partners
 				t.Errorf("%d bundles were switched, want 4", r.Bundles)
 			}
-			entries, _, err := log.Entries()
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, e := range entries {
-				if e.State == history.Pending || tt.refuse != nil && e.Switch == "n02-l" {
-					t.Errorf("history: %+v", e)
+			failed := 0
+			for _, e := range authority(d).Recorded(t) {
+				switch e.Switch {
+				case "n01-l", "n01-r", "n02-l", "n02-r":
+					failed++
+					if e.State != history.Failed || !strings.Contains(e.Error, tt.want.Error()) {
+						t.Errorf("history: %+v", e)
+					}
+				default:
+					if e.State != history.Done {
+						t.Errorf("history: %+v", e)
+					}
 				}
+			}
+			if failed != 4 {
+				t.Errorf("the history has %d changes of nodes 1 and 2, want 4", failed)
 			}
 		})
 	}
@@ -79,17 +98,11 @@ func TestDomain_Bring_Refused(t *testing.T) {
 		if _, err := d.Bring(t.Context(), nil, plan, Options{}); err != nil {
 			t.Fatal(err)
 		}
-		panicking := false
-		b, err := d.Bypass(t.Context(), plan, BypassOptions{
-			Options: Options{Refuse: func(*lab.Opened, ocs.Change) error {
-				if panicking {
-					return errPanic
-				}
-				return nil
-			}},
-			Fail: func(ctx context.Context) error { panicking = true; return d.SetPower(ctx, 2, false) },
-		})
-		if !errors.Is(err, errPanic) || b.Report == nil || b.Report.Bundles != 0 {
+		b, err := d.Bypass(t.Context(), plan, BypassOptions{Fail: func(ctx context.Context) error {
+			darken(t, d, "n01-r")
+			return d.SetPower(ctx, 2, false)
+		}})
+		if !errors.Is(err, panics.ErrInForce) || b.Report == nil || b.Report.Bundles != 0 {
 			t.Errorf("%+v, %v", b.Report, err)
 		}
 	})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ocslab/ocslab/emulator/ocstrx"
 	"github.com/ocslab/ocslab/lab"
+	"github.com/ocslab/ocslab/lab/labtest"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/topology/infinitehbd"
 )
@@ -46,7 +47,7 @@ func openLab(t testing.TB, line infinitehbd.Line, edit func(string) string) *Dom
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := lab.New(f, lab.Options{Emulated: true})
+	l := lab.New(f, lab.Options{Emulated: true, Authority: labtest.Around(nil)})
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Error(err)
@@ -58,6 +59,9 @@ func openLab(t testing.TB, line infinitehbd.Line, edit func(string) string) *Dom
 	}
 	return d
 }
+
+// authority is what the gate of an openLab asks.
+func authority(d *Domain) *labtest.Authority { return d.lab.Gate().Authority().(*labtest.Authority) }
 
 func build(t testing.TB, line infinitehbd.Line, dead []infinitehbd.Node, groups ...infinitehbd.Group) *infinitehbd.Plan {
 	t.Helper()
@@ -376,20 +380,39 @@ func TestDomain_CheckCables(t *testing.T) {
 	}
 }
 
-// Ensure a module that fails while it switches leaves an alarm, and that one that cannot be prepared leaves all of its
-// group as it was.
+// Ensure a module that fails while it switches has its partner put back, that it leaves an alarm where that does not
+// work, and that one that cannot be prepared leaves all of its group as it was.
 func TestDomain_Bring_Fails(t *testing.T) {
 	line := lineOf(t, 4, 2)
-	d := openLab(t, line, nil)
 	idle, pair := build(t, line, nil), build(t, line, nil, infinitehbd.Group{1, 2}, infinitehbd.Group{3, 4})
-	if _, err := d.Bring(t.Context(), nil, idle, Options{}); err != nil {
-		t.Fatal(err)
+	fail := func(d *Domain) (*Report, error) {
+		t.Helper()
+		if _, err := d.Bring(t.Context(), nil, idle, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		breakHeaters(t, d, "n02-l", 9, 16) // which choose the fibre
+		return d.Bring(t.Context(), idle, pair, Options{})
 	}
-	breakHeaters(t, d, "n02-l", 9, 16) // which choose the fibre
-	r, err := d.Bring(t.Context(), idle, pair, Options{})
-	if !errors.Is(err, ErrHalfOpen) || !strings.Contains(err.Error(), "n02-l to PATH1") ||
-		strings.Contains(err.Error(), ocs.ErrPartner.Error()) {
+	back := openLab(t, line, nil)
+	r, err := fail(back)
+	if !errors.Is(err, ocs.ErrDenied) || !errors.Is(err, lab.ErrTogether) || errors.Is(err, ErrHalfOpen) || errors.Is(err, ocs.ErrPartner) ||
+		!strings.Contains(err.Error(), "n01-r was put back") {
 		t.Errorf("a module that fails: %v", err)
+	}
+	if len(r.Walk.HalfOpen) != 0 || r.Bundles != 2 || len(r.Walk.Rings) != 2 { // node 1 alone, and nodes 3 and 4
+		t.Errorf("%d bundles were switched, half open %v, rings %v", r.Bundles, r.Walk.HalfOpen, r.Walk.Rings)
+	}
+
+	d := openLab(t, line, nil)
+	changes := 0
+	tripAt(t, d, "n01-r", func(ocs.Change) error {
+		if changes++; changes == 3 { // idle, pair, and back
+			return errors.New("it is stuck")
+		}
+		return nil
+	})
+	if r, err = fail(d); !errors.Is(err, ErrHalfOpen) || !strings.Contains(err.Error(), "n01-r could not be put back") {
+		t.Errorf("a module that fails, and its partner stays: %v", err)
 	}
 	if len(r.Walk.HalfOpen) != 1 || r.Bundles != 3 || len(r.Walk.Rings) < 1 {
 		t.Errorf("%d bundles were switched, half open %v, rings %v", r.Bundles, r.Walk.HalfOpen, r.Walk.Rings)

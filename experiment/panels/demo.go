@@ -51,7 +51,7 @@ func Demo(ctx context.Context, opt DemoOptions) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	opt.Lab = lab.Options{Emulated: true, Timeout: opt.Lab.Timeout, Trace: opt.Lab.Trace} // without the memory of other demonstrations
+	opt.Lab = opt.Lab.Forgetful() // without the memory of other demonstrations
 	opt.Name, opt.LabText = "fibres", text
 	return Apply(ctx, f, room, p, opt.Options)
 }

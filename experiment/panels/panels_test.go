@@ -3,7 +3,6 @@ package panels
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/ocslab/ocslab/experiment/runs"
 	"github.com/ocslab/ocslab/experiment/sequence"
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/topology/pccl/fibre"
 )
@@ -109,10 +107,6 @@ func TestApply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := history.Open(filepath.Join(t.TempDir(), "history"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	room := Room{Rows: 2, Columns: 3, Fibres: 8}
 	text, err := LabFile(room, LabOptions{Switching: 1e6, Seed: 1})
 	if err != nil {
@@ -123,7 +117,7 @@ func TestApply(t *testing.T) {
 		t.Fatal(err)
 	}
 	opt := sequence.Options{Name: "fibres", LabText: text, Leave: true, Options: execution.Options{
-		Store: store, History: log, Command: "test", Lab: lab.Options{Emulated: true, StateDir: t.TempDir()},
+		Store: store, Lab: lab.Options{Emulated: true, StateDir: t.TempDir(), Command: "test"},
 	}}
 	first, second := list(t, 2, 3, 12, 1, false), list(t, 2, 3, 12, 2, false)
 	r, err := Apply(t.Context(), f, room, first, opt)

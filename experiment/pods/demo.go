@@ -57,7 +57,7 @@ var demoMethods = []crosswiring.Method{crosswiring.Best, crosswiring.Bisect, cro
 // shape of the paper's testbed through random topologies, a dead switch, jobs that come and go, and what switching half the links costs a
 // training step. Each change is a run in the store. The error is the first thing that is not as planned.
 func Demo(ctx context.Context, opt DemoOptions) error {
-	opt.Lab = lab.Options{Emulated: true, Timeout: opt.Lab.Timeout, Trace: opt.Lab.Trace} // without the memory of other demonstrations
+	opt.Lab = opt.Lab.Forgetful() // without the memory of other demonstrations
 	if opt.Switching == 0 {
 		opt.Switching = 25 * time.Millisecond
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/ocslab/ocslab/experiment/plan"
 	"github.com/ocslab/ocslab/experiment/runner"
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/linkmon/watch"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/timeline"
@@ -39,11 +38,7 @@ func TestLab_LooksOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := history.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := runner.NewLab(f, lab.Options{Emulated: true, StateDir: t.TempDir()}, p, file.Measure, log, "hooks", ocs.Safe)
+	l := runner.NewLab(f, lab.Options{Emulated: true, StateDir: t.TempDir()}, p, file.Measure, ocs.Safe)
 	l.Rung = fabric.Memory
 	var mu sync.Mutex
 	seen := map[timeline.Stage]int{}

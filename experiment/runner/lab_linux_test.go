@@ -11,7 +11,6 @@ import (
 	"github.com/ocslab/ocslab/experiment/plan"
 	"github.com/ocslab/ocslab/experiment/runner"
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/ocs"
 )
 
@@ -35,11 +34,7 @@ func TestLab_Leaks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := history.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := runner.NewLab(f, lab.Options{Emulated: true, StateDir: t.TempDir()}, p, file.Measure, log, "leak", ocs.Safe)
+	l := runner.NewLab(f, lab.Options{Emulated: true, StateDir: t.TempDir()}, p, file.Measure, ocs.Safe)
 	l.Rung = fabric.Memory
 	setUp := func() {
 		t.Helper()

@@ -134,7 +134,7 @@ func (s *session) reconfigure(ctx context.Context, c *plan.Condition, to int, r 
 			r.Removed[name], r.Added[name] = report.Change.Remove, report.Change.Add
 		}
 	}
-	r.Held, r.Unresolved, r.Readings = mv.Held, mv.Unresolved, mv.Readings
+	r.Held, r.Unresolved, r.Readings, r.Busy = mv.Held, mv.Unresolved, mv.Readings, mv.Busy
 	marks, conflicts := timeline.Merge(mv.Marks)
 	r.PatienceNS = int64(patience(r.MonoNS, took, marks, mv.Expected))
 	return s.record(r, mv, marks, conflicts, s.bench.Truth(r.Number))
@@ -166,7 +166,7 @@ func (s *session) record(r runs.Reconfiguration, mv experiment.Move, marks []tim
 			return err
 		}
 	}
-	if s.File.Stop != nil && s.Enough != nil && !r.Null {
+	if s.File.Stop != nil && s.Enough != nil && !r.Null && len(r.Busy) == 0 {
 		s.fresh = append(s.fresh, marks...)
 	}
 	return nil

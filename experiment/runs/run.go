@@ -177,6 +177,7 @@ type Reconfiguration struct {
 	Unresolved []string `json:"unresolved,omitempty"` // what no mark could be made of, and why
 	Readings   int      `json:"readings"`             // of power monitors
 	PatienceNS int64    `json:"patience_ns"`          // how long was waited for what did not come
+	Busy       []string `json:"busy,omitempty"`       // why it cannot be trusted: the machine was too busy
 }
 
 // Sample is one reading of a power monitor. Of a long row of equal readings the first

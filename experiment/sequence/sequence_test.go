@@ -20,6 +20,9 @@ import (
 	"github.com/ocslab/ocslab/experiment/sequence"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/lab/history"
+	"github.com/ocslab/ocslab/lab/labtest"
+	"github.com/ocslab/ocslab/lab/lease"
+	"github.com/ocslab/ocslab/lab/panics"
 	"github.com/ocslab/ocslab/ocs"
 )
 
@@ -40,12 +43,9 @@ func open(t *testing.T, switches int, more string) (*lab.File, sequence.Options)
 		t.Fatal(err)
 	}
 	opt := sequence.Options{Name: "rails", About: "a test"}
-	opt.Lab = lab.Options{Emulated: true, StateDir: dir}
-	opt.Command, opt.Version = "topology rails", "1"
+	opt.Lab = lab.Options{Emulated: true, StateDir: dir, Command: "topology rails"}
+	opt.Version = "1"
 	if opt.Store, err = runs.Open(dir); err != nil {
-		t.Fatal(err)
-	}
-	if opt.History, err = history.Open(dir); err != nil {
 		t.Fatal(err)
 	}
 	return f, opt
@@ -177,7 +177,7 @@ func recorded(t *testing.T, opt sequence.Options, id string) {
 			t.Errorf("report %v: %d bytes, %v", b, page.Len(), err)
 		}
 	}
-	entries, _, err := opt.History.Entries()
+	entries, _, err := lab.Files(opt.Lab.StateDir).Entries()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,6 @@ func TestPlay_Refused(t *testing.T) {
 	one := func(text string) []sequence.Step {
 		return []sequence.Step{{Name: "a", Maps: map[string]ocs.Map{"rail0": circuits(t, text)}}}
 	}
-	refuse := errors.New("not now")
 	for _, c := range []struct {
 		name  string
 		steps []sequence.Step
@@ -273,9 +272,15 @@ func TestPlay_Refused(t *testing.T) {
 		{name: "no such port", steps: one("1>99"), want: ocs.ErrPort},
 		{name: "protected", steps: one("4>17"), want: ocs.ErrInterlock},
 		{name: "in the way", steps: one("3>17"), want: ocs.ErrConflict},
-		{name: "refused", steps: one("1>17"), opt: func(o *sequence.Options) {
-			o.Refuse = func(*lab.Opened, ocs.Change) error { return refuse }
-		}, want: refuse, begun: true},
+		{name: "panic", steps: one("1>17"), opt: func(o *sequence.Options) {
+			device, err := lab.New(f, o.Lab).Device("rail0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			auth := labtest.Around(nil)
+			auth.Panic(device, 17)
+			o.Lab.Authority = auth
+		}, want: panics.ErrInForce, begun: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := opt
@@ -300,36 +305,52 @@ func TestPlay_Refused(t *testing.T) {
 	}
 }
 
-// Ensure that a change which is refused in mid-sequence, as one of a port that somebody has leased meanwhile, ends it, that
-// what was done is put back, also when the end was to be left, and that the run cannot be gone on with.
+// Ensure that a change which is refused in mid-sequence, since somebody has leased a port meanwhile or called a panic, ends
+// it, that what was done is put back, also when the end was to be left, and that the run cannot be gone on with. What
+// the panic keeps dark stays dark, and no circuit of the steps is left there.
 func TestPlay_RefusedLater(t *testing.T) {
-	f, opt := open(t, 2, "")
-	connect(t, f, opt, "rail0", "1>17")
-	steps := []sequence.Step{
-		{Name: "a", Maps: map[string]ocs.Map{"rail0": circuits(t, "1>18"), "rail1": circuits(t, "1>17")}},
-		{Name: "b", Maps: map[string]ocs.Map{"rail0": circuits(t, "1>19"), "rail1": circuits(t, "1>18")}},
-	}
-	opt.Leave, opt.Mode = true, ocs.Update
-	refuse := fmt.Errorf("port 19: %w", ocs.ErrInterlock)
-	opt.Refuse = func(_ *lab.Opened, c ocs.Change) error {
-		if len(c.Add.At(19)) > 0 {
-			return refuse
-		}
-		return nil
-	}
-	r, err := sequence.Play(t.Context(), f, steps, opt)
-	if !errors.Is(err, refuse) || r == nil || r.Summary.State != runs.Failed || !r.Summary.Restored || !strings.Contains(err.Error(), "begin it again") {
-		t.Fatalf("%v, %+v", err, r)
-	}
-	if got, want := fmt.Sprint(holds(t, f, opt)), "map[rail0:1>17 rail1:]"; got != want {
-		t.Errorf("left %s, want %s", got, want)
-	}
-	run, err := opt.Store.Load(t.Context(), r.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := execution.Resumable(run); !errors.Is(err, execution.ErrSequence) {
-		t.Errorf("resumable: %v", err)
+	for _, tt := range []struct {
+		name     string
+		begin    func(a *labtest.Authority, device string)
+		want     error
+		restored bool
+		left     string
+		advice   string
+	}{
+		{"lease", func(a *labtest.Authority, device string) { a.Lease(device, 19) }, lease.ErrLeased, true, "map[rail0:1>17 rail1:]", "begin it again"},
+		{"panic", func(a *labtest.Authority, device string) { a.Panic(device, 1) }, panics.ErrInForce, false, "map[rail0: rail1:]", "can be begun again"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f, opt := open(t, 2, "")
+			connect(t, f, opt, "rail0", "1>17")
+			steps := []sequence.Step{
+				{Name: "a", Maps: map[string]ocs.Map{"rail0": circuits(t, "1>18"), "rail1": circuits(t, "1>17")}},
+				{Name: "b", Maps: map[string]ocs.Map{"rail0": circuits(t, "1>19"), "rail1": circuits(t, "1>18")}},
+			}
+			opt.Leave, opt.Mode = true, ocs.Update
+			auth := labtest.Around(lab.Files(opt.Lab.StateDir))
+			auth.Begun = func(entries []history.Entry) error {
+				if len(entries[0].Change.Add.At(19)) > 0 {
+					tt.begin(auth, entries[0].Device)
+				}
+				return nil
+			}
+			opt.Lab.Authority = auth
+			r, err := sequence.Play(t.Context(), f, steps, opt)
+			if !errors.Is(err, tt.want) || r == nil || r.Summary.State != runs.Failed || r.Summary.Restored != tt.restored || !strings.Contains(err.Error(), tt.advice) {
+				t.Fatalf("%v, %+v", err, r)
+			}
+			if got := fmt.Sprint(holds(t, f, opt)); got != tt.left {
+				t.Errorf("left %s, want %s", got, tt.left)
+			}
+			run, err := opt.Store.Load(t.Context(), r.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := execution.Resumable(run); !errors.Is(err, execution.ErrSequence) {
+				t.Errorf("resumable: %v", err)
+			}
+		})
 	}
 }
 

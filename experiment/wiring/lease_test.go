@@ -7,7 +7,7 @@ import (
 	"github.com/ocslab/ocslab/emulator/fabric"
 	"github.com/ocslab/ocslab/experiment/wiring"
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/lab/history"
+	"github.com/ocslab/ocslab/lab/labtest"
 	"github.com/ocslab/ocslab/lab/lease"
 	"github.com/ocslab/ocslab/ocs"
 )
@@ -22,25 +22,18 @@ func TestTestbed_Leases(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, dir := t.Context(), t.TempDir()
-	log, err := history.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := lab.New(f, lab.Options{Emulated: true})
+	auth := labtest.Around(lab.Files(dir))
+	l := lab.New(f, lab.Options{Emulated: true, Authority: auth})
 	t.Cleanup(func() { l.Close() })
 	sw, err := l.Switch(ctx, "rail0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	take := func(ports ...ocs.Port) (*lease.Held, error) {
-		return lease.Take(ctx, dir, lease.Lease{Device: sw.Device, Switch: "rail0", Ports: ports, Holder: "job other"})
+	take := func(p ocs.Port) (*lease.Held, error) { // as another program does
+		return lease.Take(ctx, dir, lease.Lease{Device: sw.Device, Switch: "rail0", Ports: []ocs.Port{p}, Holder: "job other"})
 	}
-	theirs, err := take(5, 20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = theirs.Release() }()
-	bed, err := wiring.OpenTestbed(ctx, l, wiring.TestbedOptions{History: log, StateDir: dir, Fabric: lab.FabricOptions{Rung: fabric.Memory, Seed: 1}})
+	auth.Lease(sw.Device, 5, 20)
+	bed, err := wiring.OpenTestbed(ctx, l, wiring.TestbedOptions{Fabric: lab.FabricOptions{Rung: fabric.Memory, Seed: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,19 +42,14 @@ func TestTestbed_Leases(t *testing.T) {
 		t.Errorf("left out: %+v, want ports 5 and 20", got)
 	}
 	want := map[string]ocs.Map{"rail0": ocs.MustMap(ocs.CrossConnect{Ingress: 1, Egress: 17})}
-	between, err := take(32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	release := auth.Lease(sw.Device, 32)
 	if err := bed.Set(ctx, want); !errors.Is(err, lease.ErrLeased) {
 		t.Errorf("Set while port 32 is leased: %v, want ErrLeased", err)
 	}
 	if have, err := sw.CrossConnects(ctx); err != nil || have.Len() > 0 {
 		t.Errorf("circuits %v, %v; want none", have, err)
 	}
-	if err := between.Release(); err != nil {
-		t.Fatal(err)
-	}
+	release()
 	if err := bed.Set(ctx, want); err != nil {
 		t.Fatal(err)
 	}

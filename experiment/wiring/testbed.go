@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -30,8 +29,7 @@ const DefaultCarrierWait = 12 * time.Second
 
 // TestbedOptions say how a lab is searched.
 type TestbedOptions struct {
-	Only     []string // NICs and hosts to look for, by name; none: all of the lab
-	StateDir string   // where leases are; "": there are none
+	Only []string // NICs and hosts to look for, by name; none: all of the lab
 	// Policy is what may happen to circuits that are there: Safe refuses, Update moves them
 	// and puts them back.
 	Policy ocs.Policy
@@ -392,13 +390,8 @@ func (t *Testbed) openNICs(ctx context.Context, names map[string]*lab.NIC) error
 
 // openModule opens the module of a NIC.
 func (t *Testbed) openModule(ctx context.Context, n *nic, h *watch.Host) {
-	var r optics.Reader
-	if h.Tree != "" {
-		r, n.err = optics.OpenFile(filepath.Join(h.Tree, "module", n.Name, "eeprom"))
-	} else {
-		r, n.err = optics.OpenEthtool(h.NS, n.Name)
-	}
-	if n.err != nil {
+	r, err := h.OpenModule(n.Name)
+	if n.err = err; err != nil {
 		return
 	}
 	s := &optics.Sampler{Reader: r}

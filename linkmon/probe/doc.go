@@ -36,7 +36,8 @@
 // [Resumed] at its end. Hence a hole that is filled within Silence is reordering,
 // duplicates change nothing, and an interruption shorter than Silence during which
 // packets are held back and not dropped is no outage but delay. What comes later than
-// Silence is counted ([FlowState].Late) and stays missing. Events are told Silence after the
+// Silence is counted ([FlowState].Late) and stays missing; the first after an outage is told
+// as a [Gap], since that outage may be none. Events are told Silence after the
 // packets that decide them, however short the outage; what they say does not
 // depend on when they are told. Of an outage only its ends are kept, so it can
 // last as long as it likes.

@@ -66,6 +66,10 @@ type Event struct {
 	// Gap, those that the probe itself dropped or did not send.
 	Lost int
 
+	// Late says of a Gap that the machine was too busy: something was done, or arrived, later
+	// than the probe assumes when it judges packets.
+	Late bool
+
 	Text string // one sentence for people
 }
 

@@ -51,7 +51,7 @@ func (p *Probe) drain(x *end) (horizon int64) {
 			t.spoil()
 		}
 		p.tell(Event{
-			Kind: Gap, Interval: timeline.Between(before, p.now()), Lost: dropped,
+			Kind: Gap, Interval: timeline.Between(before, p.now()), Lost: dropped, Late: true,
 			Text: fmt.Sprintf("the socket of %s dropped %d packets that had arrived; give the receiver more CPU or raise net.core.rmem_max", x.Name, dropped),
 		})
 	}

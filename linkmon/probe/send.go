@@ -40,7 +40,7 @@ func (p *Probe) send(lanes []*lane) {
 			}
 			if now-last >= int64(p.opt.Silence) {
 				p.tell(Event{
-					Kind: Gap, Interval: timeline.Between(last, now), Lost: int(missed),
+					Kind: Gap, Interval: timeline.Between(last, now), Lost: int(missed), Late: true,
 					Text: fmt.Sprintf("the sender was held up for %v; give it more CPU, or fewer flows", time.Duration(now-last)),
 				})
 			}

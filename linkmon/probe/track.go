@@ -43,7 +43,7 @@ type track struct {
 	failed   error // why there is no traffic at all
 	counts   struct{ received, missing, late, duplicated, reordered, unknown, outages uint64 }
 	seen     timeline.Interval // the last arrival
-	lateTold bool              // since the last outage
+	lateTold bool              // since the last outage ended
 }
 
 type sentPacket struct {
@@ -175,13 +175,9 @@ func (t *track) arrive(a arrival, tell func(Event)) bool {
 			return true
 		}
 		t.counts.late++
-		if in := a.stamp.Latest <= a.sent+t.silence; in && !t.lateTold {
+		if !t.lateTold && t.last.Seq != 0 { // without traffic before, no outage has been told
 			t.lateTold = true
-			tell(Event{
-				Kind: Gap, Flow: t.flow, Interval: timeline.Between(a.stamp.Earliest, a.read), Lost: 1,
-				Text: fmt.Sprintf("packet %d came in time but was handed over only %v later, so the outage it was counted to may be none; give the receiver more CPU",
-					a.seq, time.Duration(a.read-a.stamp.Latest)),
-			})
+			tell(t.lateGap(a))
 		}
 		return true
 	}
@@ -200,6 +196,19 @@ func (t *track) arrive(a arrival, tell func(Event)) bool {
 	}
 	t.highest = max(t.highest, a.seq)
 	return true
+}
+
+// lateGap is what there is to say of a packet that comes after it was counted as missing.
+func (t *track) lateGap(a arrival) Event {
+	e := Event{Kind: Gap, Flow: t.flow, Interval: timeline.Between(a.sent, a.read), Lost: 1, Late: true}
+	e.Text = fmt.Sprintf("packet %d was counted as missing and arrived %v after it was sent, so the outage it was counted to may be none",
+		a.seq, time.Duration(a.stamp.Latest-a.sent))
+	if a.stamp.Latest <= a.sent+t.silence {
+		e.Interval = timeline.Between(a.stamp.Earliest, a.read)
+		e.Text = fmt.Sprintf("packet %d came in time but was handed over only %v later, so the outage it was counted to may be none; give the receiver more CPU",
+			a.seq, time.Duration(a.read-a.stamp.Latest))
+	}
+	return e
 }
 
 // spoil notes that the receiving socket dropped packets of its own accord before

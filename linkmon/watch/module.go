@@ -27,7 +27,7 @@ func (w *Watch) take(ctx context.Context, host, iface string) {
 	period, err := w.opticsPeriod(h)
 	var r optics.Reader
 	if err == nil {
-		r, err = openModule(h, iface)
+		r, err = h.OpenModule(iface)
 	}
 	if err == nil {
 		s := &optics.Sampler{Reader: r, Period: period}
@@ -97,8 +97,12 @@ func (w *Watch) opticsPeriod(h *Host) (time.Duration, error) {
 	return 0, errOpticsOff
 }
 
-func openModule(h *Host, iface string) (optics.Reader, error) {
-	if h.Tree != "" {
+// OpenModule opens the memory of an interface's module.
+func (h *Host) OpenModule(iface string) (optics.Reader, error) {
+	switch {
+	case h.Module != nil:
+		return h.Module(iface)
+	case h.Tree != "":
 		return optics.OpenFile(filepath.Join(h.Tree, "module", iface, "eeprom"))
 	}
 	return optics.OpenEthtool(h.NS, iface)

@@ -64,10 +64,13 @@ const (
 	Outage NoteKind = "outage"
 )
 
+// Late is the event of a Gap that there is because the machine was busy.
+const Late = "late"
+
 // Note is what is worth knowing beside marks. In JSON, what is empty is left out.
 type Note struct {
 	Kind              NoteKind `json:"kind"`
-	Event             string   `json:"event,omitempty"` // of Link: added, removed, renamed, operstate
+	Event             string   `json:"event,omitempty"` // of Link: added, removed, renamed, operstate; of Gap: Late
 	Subject           string   `json:"subject,omitempty"`
 	Host              string   `json:"host,omitempty"`
 	timeline.Interval          // when

@@ -78,6 +78,8 @@ type Host struct {
 	// Tree is a directory with class/infiniband and module/NIC/eeprom in place of the
 	// machine's own, as emulated hosts publish them.
 	Tree string
+	// Module opens the module of an interface in place of what Tree has of it. Nil reads Tree.
+	Module func(iface string) (optics.Reader, error)
 	// Lag is how old the values of a module may be; 0 is DefaultLag.
 	Lag time.Duration
 
@@ -405,7 +407,7 @@ func (w *Watch) watchLinks(ctx context.Context) {
 			n.Subject = e.Host + "/" + e.Interface
 		}
 		if e.Kind == linkmon.Gap {
-			n.Kind, n.Event = Gap, ""
+			n.Kind, n.Event = Gap, lateEvent(e.Late)
 		}
 		w.add(Record{Note: &n})
 	}
@@ -426,12 +428,20 @@ func (w *Watch) watchTraffic(p *probe.Probe, source string) {
 			w.mark(m)
 			continue
 		}
-		n := &Note{Kind: Gap, Host: e.Host, Interval: e.Interval, Source: source, Text: e.Text}
+		n := &Note{Kind: Gap, Event: lateEvent(e.Late), Host: e.Host, Interval: e.Interval, Source: source, Text: e.Text}
 		if e.Flow != (probe.Flow{}) {
 			n.Subject = e.Flow.String()
 		}
 		w.add(Record{Note: n})
 	}
+}
+
+// lateEvent is the event of a gap.
+func lateEvent(late bool) string {
+	if late {
+		return Late
+	}
+	return ""
 }
 
 // fail ends the stream with an error.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/orchestrator/proto"
 )
@@ -575,7 +576,7 @@ func (x *try) send(what What, remove, displaced, add []ocs.CrossConnect) (view, 
 		t.sent = t.sent || x.failed[t] == nil
 	}
 	begun := time.Now()
-	receipt, err := x.sw.Apply(x.ctx, c)
+	receipt, err := lab.Send(x.ctx, x.sw, c)
 	acked := time.Now()
 	o.mu.Lock()
 	o.counters.Commands++

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	lightPause = 5 * time.Millisecond // between two readings
+	// lightPause is between two readings. The first pause is a fifth of it: two readings show light that rises.
+	lightPause = 5 * time.Millisecond
 	// brighter is by how much a reading must exceed an earlier one to be more than noise of the monitor.
 	brighter ocs.DB = 1
 	// unknownAveraging is assumed of monitors that do not report their averaging time: the factory setting of Polatis.
@@ -96,6 +97,7 @@ func (x *try) light() {
 	averaging := o.averaging(ctx, meter)
 	dim := map[*ticket]bool{}
 	var lastErr error
+	pause := lightPause / 5
 	for denied := 0; ; {
 		sampled := time.Now()
 		r, err := meter.Power(ctx, egresses(left)...)
@@ -146,7 +148,8 @@ func (x *try) light() {
 			return
 		}
 		select {
-		case <-time.After(lightPause):
+		case <-time.After(pause):
+			pause = min(2*pause, lightPause)
 			continue
 		case <-ctx.Done():
 		}

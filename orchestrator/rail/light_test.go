@@ -108,7 +108,7 @@ func TestLight_Default(t *testing.T) {
 			if codeOf(got.err) != proto.Verify {
 				t.Fatalf("got %+v", got)
 			}
-			for _, want := range []string{"no light came within 1s at port 26, port 1 of rank 0, of ocs1, though ", ">26: in -", " dBm, out -60."} {
+			for _, want := range []string{"no light came within 1s at port 26, port 1 of rank 0, of ocs1, though ", ">26: in -", " dBm, out -"} {
 				if !strings.Contains(got.err.Error(), want) {
 					t.Errorf("%q does not say %q", got.err, want)
 				}
