@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -56,7 +55,7 @@ no circuit is made that would bring light to where it is to be dark.`,
 }
 
 // statusPatience is how long --status waits for a switch.
-const statusPatience = 10 * time.Second
+const statusPatience = 5 * time.Second
 
 // panic does what the flags say.
 func (a *app) panic(cmd *cobra.Command, f panicFlags, names []string) error {
@@ -148,33 +147,33 @@ func (a *app) program(args ...string) string {
 	if a.set.Emulated {
 		all = append(all, "--emulated")
 	}
-	if a.set.StateDir != "" {
+	if a.set.StateDir != "" && !slices.Contains(args, "--state-dir") {
 		all = append(all, "--state-dir", a.set.StateDir)
 	}
 	return shell.Line(append(all, args...)...)
 }
 
-// byHand are the commands that give back what is not on record, each once, and why it is not.
-func (a *app) byHand(results []blackout.Result) (commands []string, why error) {
-	for _, r := range results {
-		why = cmp.Or(why, r.Unrecorded)
-		for _, args := range r.ByHand() {
-			if line := a.program(args...); !slices.Contains(commands, line) {
-				commands = append(commands, line)
-			}
-		}
+// byHand are the commands that give back what is not on record.
+func (a *app) byHand(results ...blackout.Result) (commands []string) {
+	for _, args := range blackout.ByHand(results) {
+		commands = append(commands, a.program(args...))
 	}
-	return commands, why
+	return commands
 }
 
 // panicUndo says how the light comes back.
 func (a *app) panicUndo(results []blackout.Result) {
-	commands, why := a.byHand(results)
+	commands := a.byHand(results...)
 	if len(commands) == 0 {
 		a.printf("\"ocslab panic --lift\" gives the light back\n")
 		return
 	}
-	a.printf("not all of that is on record: %v\nthese commands give the light back:\n", why)
+	for _, r := range results {
+		if r.Unrecorded != nil {
+			a.printf("%s: what was taken is not on record: %v\n", r.Switch, r.Unrecorded)
+		}
+	}
+	a.printf("these commands give the light back:\n")
 	for _, line := range commands {
 		a.printf("  %s\n", line)
 	}
@@ -273,7 +272,7 @@ func (a *app) panicResults(results []blackout.Result) {
 		}
 		if a.set.JSON {
 			line := lineOf(r.Step, state, r.Err)
-			line.Undo, _ = a.byHand([]blackout.Result{r})
+			line.Undo = a.byHand(r)
 			a.json(line)
 			continue
 		}

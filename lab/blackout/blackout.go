@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -69,24 +71,38 @@ type Result struct {
 	Err    error      // why it failed, nil otherwise
 	// Unrecorded says why lifting the panic would not give back all of what was taken here; nil when it would.
 	Unrecorded error
-	panic      int // number of the panic, if anything of it is on record
+	panic      int // number of the panic, if the record says that it is in force here
 }
 
-// ByHand are the commands, without the name of the program, that give back what was taken when the record cannot.
-func (r Result) ByHand() (commands [][]string) {
-	if r.Unrecorded == nil {
+// ByHand are the commands, without the name of the program, that give back what was taken where the record cannot; none
+// where lifting the panic gives back all. Where nothing is on record, they use another state directory.
+func ByHand(results []Result) (commands [][]string) {
+	var lift, rest [][]string
+	var numbers []int
+	for _, r := range results {
+		if r.panic != 0 && !slices.Contains(numbers, r.panic) { // in force, it would refuse the rest
+			numbers = append(numbers, r.panic)
+			lift = append(lift, []string{"panic", "--lift", "--id", strconv.Itoa(r.panic)})
+		}
+		if r.Unrecorded == nil {
+			continue
+		}
+		if len(r.Close) > 0 {
+			rest = append(rest, []string{"shutters", r.Switch, "open", ocs.FormatPorts(r.Close)})
+		}
+		if r.Change.Remove.Len() > 0 {
+			rest = append(rest, []string{"connect", r.Switch, r.Change.Remove.String()})
+		}
+	}
+	if len(rest) > 0 && len(lift) == 0 { // nothing could be written: where that is so, no circuit is connected either
+		for i := range rest {
+			rest[i] = append(rest[i], "--state-dir", filepath.Join(os.TempDir(), "ocslab-by-hand"))
+		}
+	}
+	if len(rest) == 0 {
 		return nil
 	}
-	if r.panic != 0 { // it would refuse the others
-		commands = append(commands, []string{"panic", "--lift", "--id", strconv.Itoa(r.panic)})
-	}
-	if len(r.Close) > 0 {
-		commands = append(commands, []string{"shutters", r.Switch, "open", ocs.FormatPorts(r.Close)})
-	}
-	if r.Change.Remove.Len() > 0 {
-		commands = append(commands, []string{"connect", r.Switch, r.Change.Remove.String()})
-	}
-	return commands
+	return append(lift, rest...)
 }
 
 // names are the switches asked for, or all of the lab, in order of names.
@@ -525,7 +541,7 @@ func (b *Blackout) lifted(ctx context.Context, calls []panics.Call, device strin
 		for _, x := range calls {
 			call := c.Call(x.N)
 			if call == nil {
-				continue
+				return cmp.Or(c.Unread, fmt.Errorf("panic %d is not on record any more", x.N))
 			}
 			rest := 0
 			for i := range call.Dark {

@@ -1,7 +1,7 @@
 // Package blackout takes the light from the ports of a lab at once, for a reason, and gives
 // it back: the panic button.
 //
-//	p := blackout.New(blackout.Options{File: f, Device: l.Device, Open: l.Switch, History: log, StateDir: dir})
+//	p := blackout.New(blackout.Options{File: f, Device: l.Device, Open: l.Emergency, History: log, StateDir: dir})
 //	results, err := p.Panic(ctx, panics.Call{Reason: "somebody looks into a fibre", Who: panics.Me()})
 //	...
 //	results, err = p.Lift(ctx)
@@ -16,21 +16,25 @@
 // # How
 //
 // Where a port has a shutter, that is closed, and its circuits stay. A circuit that no
-// shutter can darken is removed, which goes through the history and the interlock as every
-// change does. All switches are darkened at the same time, and one that fails or hangs holds
-// up no other.
+// shutter can darken is removed. All switches are darkened at the same time, by sessions of
+// their own, past leases and the guard of the lab, and one that fails or hangs holds up no
+// other. It needs no file and no lock for that. Afterwards each switch is read once more, when
+// the change of another process that is in progress has ended or a few seconds have passed:
+// what that has lit is darkened, too.
 //
 // # What is remembered
 //
-// What is about to be closed and removed is in panic.json of the state directory before it is
-// sent, and afterwards what became of it on each switch: dark, or failed and why. Until that is
-// written the switch counts as asked, and nobody says that it is dark. So a panic can be lifted by another process, and after kill -9. What was written and
-// not sent does no harm: lifting opens shutters that are open already, and puts back circuits
-// that are there. Each panic is a [Call] of its own there, also one that finds all dark by
-// another; lifting goes from the newest to the oldest, and opens no shutter that a panic
-// which stays in force wants closed.
+// That a panic is called is in panic.json of the state directory before anything is sent, and
+// so is what is about to be closed and removed, where that can be written in a moment.
+// Afterwards it says what became of each switch: dark, or failed and why. Until then the
+// switch counts as asked. So a panic can be lifted by another process, and after kill -9. What
+// was written and not sent does no harm: lifting opens shutters that are open already, and
+// adds circuits that are there. Each panic is a [panics.Call] of its own, also one that finds
+// all dark by another; lifting goes from the newest to the oldest, and opens no shutter that a
+// panic which stays in force wants closed.
 //
-// If panic.json cannot be written, shutters are closed all the same, and the error names them:
-// light that should be gone is worse than a shutter that has to be opened by hand. Circuits
-// are then left alone, as the history holds that what cannot be recorded is not sent.
+// Where panic.json cannot be locked, read or written, the panic has a file of its own, which
+// needs no lock; see package panics. Where that fails, too, the light goes all the same, and
+// [ByHand] are the commands that give it back. Circuits that a panic has removed are in the
+// history, as far as it can be written; lifting writes ahead there, as every change does.
 package blackout

@@ -36,7 +36,7 @@ const (
 //
 // Nothing but the switches is needed for that: what is about to be taken is written down
 // first where that can be done in a fraction of a second, and what could not is in Unrecorded
-// of the results, with the commands that give it back in [Result.ByHand].
+// of the results; [ByHand] are the commands that give it back.
 //
 // The error is for all of it: it says which switches failed; those have an Err of their own.
 // The others are dark all the same. It matches [ErrNothing], and says what may be lit and how
@@ -212,6 +212,13 @@ func (p *pending) before() []panics.Call {
 	case <-timer.C:
 		return nil
 	}
+}
+
+// isSaved reports whether what is known of the panic has been written down.
+func (p *pending) isSaved() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.saved == p.call.Rev && p.err == nil
 }
 
 // blacken darkens one switch.
@@ -453,12 +460,19 @@ func (b *Blackout) finish(p *pending, results []Result) {
 	p.mu.Lock()
 	call := p.call
 	p.mu.Unlock()
+	var saved int // its number, where it was written and can only not be read back
+	if why != nil && p.isSaved() {
+		saved = call.N
+	}
 	i := slices.IndexFunc(record, func(c panics.Call) bool { return c.At.Equal(call.At) && c.Who == call.Who })
 	for j := range results {
 		r := &results[j]
 		taken, _ := call.On(r.Device)
 		var closed []ocs.Port
 		removed := taken.Removed
+		if i < 0 && taken.Device != "" {
+			r.panic = saved
+		}
 		if i >= 0 {
 			if _, inForce := record[i].On(r.Device); inForce {
 				r.panic = record[i].N

@@ -1,5 +1,15 @@
 // Package panics is the record of panics in a state directory: who called each, why, what it has darkened on which
 // switch, and what that keeps from getting light. Package blackout darkens and gives back.
+//
+// # Files
+//
+// panic.json holds one line: a JSON object with "v", the version of its form, "calls", the panics that are remembered,
+// and "crc", a checksum as lines of the history have. It is replaced as a whole, under the lock on panic.lock. Version
+// 1 had no checksum. A file that is damaged, or of a version above 2, is left alone.
+//
+// A panic that cannot wait for the lock, or for which panic.json cannot be read or written, has a file of its own,
+// "panic-20260102T030405.000000000-4711.json" with its time and process, of the same form. It needs no lock, as only
+// that process writes it. Readers merge all files; the next change of panic.json takes the others in and removes them.
 package panics
 
 import (

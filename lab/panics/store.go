@@ -46,6 +46,9 @@ var (
 type Content struct {
 	V     int    `json:"v"`
 	Calls []Call `json:"calls"` // oldest first
+
+	// Unread is set for the function of [Edit] when FileName could not be read: Calls are those of other files.
+	Unread error `json:"-"`
 }
 
 // Read returns the panics that are remembered in a state directory, oldest first: those in
@@ -230,6 +233,7 @@ func Edit(ctx context.Context, dir string, fn func(c *Content) error) error {
 	}
 	defer unlock()
 	r := load(dir)
+	r.Unread = r.mainErr
 	if err := fn(&r.Content); err != nil {
 		return err
 	}

@@ -302,14 +302,10 @@ func (s *Session) panicOutcome(p Preview, results []blackout.Result, err error) 
 	return s.told(p, o)
 }
 
-// byHand are the commands that give back what the record cannot, each once.
+// byHand are the commands that give back what the record cannot.
 func (s *Session) byHand(results []blackout.Result) (commands []string) {
-	for _, r := range results {
-		for _, args := range r.ByHand() {
-			if line := s.line(args); !slices.Contains(commands, line) {
-				commands = append(commands, line)
-			}
-		}
+	for _, args := range blackout.ByHand(results) {
+		commands = append(commands, s.line(args))
 	}
 	return commands
 }
