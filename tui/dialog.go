@@ -75,9 +75,6 @@ func (m *model) questionOf(c screen.Confirm) *question {
 	return q
 }
 
-// noReason is the reason of a panic whose reason nobody has typed.
-const noReason = "no reason given"
-
 // isPanic reports whether it is about a panic, which is not kept waiting: y counts whatever the switches say and
 // however small the terminal is.
 func (d *dialog) isPanic() bool { return d.wish.Verb == live.PanicNow }

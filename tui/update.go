@@ -12,6 +12,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"github.com/ocslab/ocslab/lab/blackout"
 	"github.com/ocslab/ocslab/tui/canvas"
 	"github.com/ocslab/ocslab/tui/filter"
 	"github.com/ocslab/ocslab/tui/keymap"
@@ -296,7 +297,7 @@ func (m *model) do(act keymap.Action) tea.Cmd {
 	case keymap.Redo:
 		return m.request(screen.Propose{Wish: live.Wish{Verb: live.Redo}})
 	case keymap.Panic:
-		return m.request(screen.Propose{Wish: live.Wish{Verb: live.PanicNow, Reason: noReason}})
+		return m.request(screen.Propose{Wish: live.Wish{Verb: live.PanicNow, Reason: blackout.NoReason}})
 	case keymap.Lift:
 		return m.request(screen.Propose{Wish: live.Wish{Verb: live.Lift}})
 	default:

@@ -17,6 +17,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/muesli/termenv"
 
+	"github.com/ocslab/ocslab/lab/blackout"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/tui/keymap"
 	"github.com/ocslab/ocslab/tui/live"
@@ -347,7 +348,7 @@ func TestPanic(t *testing.T) {
 	u := newPages(t, tuitest.Testbed(), Options{})
 	u.lab.Answer = possible
 	u.keys("!", "!", "enter")
-	if d := u.dialog(); d == nil || d.wish.Reason != noReason {
+	if d := u.dialog(); d == nil || d.wish.Reason != blackout.NoReason {
 		t.Fatal("no preview of the panic")
 	}
 	u.keys("y") // at once
