@@ -677,6 +677,9 @@ func TestDemo(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	}
+	if len(authority(opt).Recorded(t)) == 0 {
+		t.Error("nothing of it is in the history")
+	}
 	if len(told["steps"].Table) != 4 {
 		t.Errorf("%+v", told["steps"])
 	}
