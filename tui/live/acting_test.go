@@ -498,6 +498,31 @@ func TestPanic_RecordLocked(t *testing.T) {
 	}
 }
 
+// Ensure a record that was damaged keeps neither a panic from darkening nor it from being shown and lifted.
+func TestPanic_RecordDamaged(t *testing.T) {
+	s := acted(t, twoRails, nil)
+	ready(t, s)
+	mustApply(t, s, Wish{Verb: Configure, Configuration: "loop"})
+	lit := holdsNow(t, s)
+	if err := os.WriteFile(filepath.Join(s.opt.StateDir, panics.FileName), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, s, Wish{Verb: PanicNow, Reason: "smoke"})
+	if got := holdsNow(t, s); got == lit {
+		t.Errorf("not dark: %q", got)
+	}
+	if st := until(t, s, "the panic is in force", func(x *State) bool { return x.Panic != nil }); st.Panic.Reason != "smoke" {
+		t.Errorf("%+v", st.Panic)
+	}
+	o := s.Apply(t.Context(), s.Preview(t.Context(), Wish{Verb: Lift}))
+	if !errors.Is(o.Err, panics.ErrDamaged) {
+		t.Errorf("lifted: %+v", o)
+	}
+	if got := holdsNow(t, s); got != lit {
+		t.Errorf("%q, want %q", got, lit)
+	}
+}
+
 // Ensure a panic darkens, is in force for everybody, and is undone, redone and lifted.
 func TestPanic(t *testing.T) {
 	s := acted(t, twoRails, nil)
