@@ -659,30 +659,6 @@ func TestDarken_Property(t *testing.T) {
 	})
 }
 
-// Ensure a board of transceivers with a cable of the lab is the lab's own but for what is protected, and one without is not.
-func TestPorts_Cables(t *testing.T) {
-	f, err := lab.Parse("hbd.yaml", []byte(`switches:
-  - {name: a, emulate: {model: ocstrx-8x112g}}
-  - {name: b, emulate: {model: ocstrx-8x112g}}
-  - {name: c, emulate: {model: ocstrx-8x112g}}
-cables:
-  - {a: a/1, b: b/2}
-protect: [b/3]
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p := ocs.FormatPorts(f.OwnPorts("a")); p != "1-128" {
-		t.Errorf("a: %s", p)
-	}
-	if p := ocs.FormatPorts(f.OwnPorts("b")); p != "1,2,4-128" {
-		t.Errorf("b: %s", p)
-	}
-	if p := f.OwnPorts("c"); p != nil {
-		t.Errorf("c: %v", p)
-	}
-}
-
 // Ensure a panic takes the light of boards that are joined by cables, and lifting it gives that back.
 func TestPanic_Cables(t *testing.T) {
 	f, err := lab.Parse("hbd.yaml", []byte(`switches:

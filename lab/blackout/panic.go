@@ -18,13 +18,13 @@ import (
 // How long a panic waits for what it does not depend on.
 const (
 	// lockPatience is for the lock of the record of panics, at the beginning and at the end.
-	lockPatience = 200 * time.Millisecond
+	lockPatience = 250 * time.Millisecond
 	// recordPatience is for what is about to be taken to be on disk before it is taken.
 	recordPatience = time.Second
 	// historyPatience is for the history, when the light is off.
-	historyPatience = 300 * time.Millisecond
+	historyPatience = time.Second
 	// finishPatience is for the record to be complete, when the light is off.
-	finishPatience = 3 * time.Second
+	finishPatience = 5 * time.Second
 	// changePatience is for a change of another process that is in progress, before the switch is
 	// read once more.
 	changePatience = 3 * time.Second

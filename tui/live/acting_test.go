@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/ocslab/ocslab/internal/statedir"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/lab/panics"
@@ -468,6 +469,57 @@ func TestApply_Restore(t *testing.T) {
 	p = s.Preview(t.Context(), Wish{Verb: Restore, File: path, Policy: ocs.Safe})
 	if p.Err != nil || !p.Empty() {
 		t.Errorf("%+v", p)
+	}
+}
+
+// Ensure a panic without a reason darkens though another process keeps the record locked, is seen to be in force, and is
+// lifted afterwards.
+func TestPanic_RecordLocked(t *testing.T) {
+	s := acted(t, twoRails, nil)
+	ready(t, s)
+	mustApply(t, s, Wish{Verb: Configure, Configuration: "loop"})
+	lit := holdsNow(t, s)
+	unlock, err := statedir.Lock(t.Context(), filepath.Join(s.opt.StateDir, "panic.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	o := s.Apply(t.Context(), s.Preview(t.Context(), Wish{Verb: PanicNow}))
+	if o.Err != nil || o.Text != "rail0 dark: shutters of 1,2,33,34 closed; rail1 dark: 1>321 removed" {
+		t.Errorf("%+v", o)
+	}
+	if st := until(t, s, "the panic is in force", func(x *State) bool { return x.Panic != nil }); st.Panic.Reason != "no reason given" {
+		t.Errorf("%+v", st.Panic)
+	}
+	unlock()
+	mustApply(t, s, Wish{Verb: Lift})
+	if got := holdsNow(t, s); got != lit {
+		t.Errorf("%q, want %q", got, lit)
+	}
+}
+
+// Ensure a record that was damaged keeps neither a panic from darkening nor it from being shown and lifted.
+func TestPanic_RecordDamaged(t *testing.T) {
+	s := acted(t, twoRails, nil)
+	ready(t, s)
+	mustApply(t, s, Wish{Verb: Configure, Configuration: "loop"})
+	lit := holdsNow(t, s)
+	if err := os.WriteFile(filepath.Join(s.opt.StateDir, panics.FileName), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, s, Wish{Verb: PanicNow, Reason: "smoke"})
+	if got := holdsNow(t, s); got == lit {
+		t.Errorf("not dark: %q", got)
+	}
+	if st := until(t, s, "the panic is in force", func(x *State) bool { return x.Panic != nil }); st.Panic.Reason != "smoke" {
+		t.Errorf("%+v", st.Panic)
+	}
+	o := s.Apply(t.Context(), s.Preview(t.Context(), Wish{Verb: Lift}))
+	if !errors.Is(o.Err, panics.ErrDamaged) {
+		t.Errorf("lifted: %+v", o)
+	}
+	if got := holdsNow(t, s); got != lit {
+		t.Errorf("%q, want %q", got, lit)
 	}
 }
 

@@ -115,11 +115,8 @@ func (s *Session) previewLift(ctx context.Context, w Wish, n int) Preview {
 	p := Preview{Wish: w, Title: "lift the panic", Panic: n, CLI: s.lines([]words{liftCommand(n)})}
 	b := s.blackout(liftCommand(n))
 	calls, err := b.InForce()
-	if err == nil && len(calls) == 0 {
-		err = fmt.Errorf("%w: %w", ErrNothing, blackout.ErrNone)
-	}
-	if err != nil {
-		p.Err = err
+	if len(calls) == 0 { // else what can be read is lifted, and the rest is an error then
+		p.Err = cmp.Or(err, fmt.Errorf("%w: %w", ErrNothing, blackout.ErrNone))
 		return p
 	}
 	if n != 0 {
@@ -127,7 +124,9 @@ func (s *Session) previewLift(ctx context.Context, w Wish, n int) Preview {
 	}
 	p.Title += ": " + reasonsText(calls)
 	steps, err := b.PlanLift(ctx, numbers(n)...)
-	p.Parts, p.Err = s.stepParts(steps), err
+	if p.Parts = s.stepParts(steps); steps == nil {
+		p.Err = err
+	}
 	return p
 }
 

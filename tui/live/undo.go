@@ -174,24 +174,19 @@ func (s *Session) devices() map[string]string {
 	return names
 }
 
-// deeds reads what was done, here and by others, with the panics of this lab.
+// deeds reads what was done, here and by others, with the panics of this lab. With an error it
+// returns what could be read.
 func (s *Session) deeds() (deeds, error) {
 	p := deeds{devices: s.devices()}
-	var err error
+	var err, unread error
 	if s.opt.History != nil {
-		if p.entries, _, err = s.opt.History.Entries(); err != nil {
-			return p, err
-		}
+		p.entries, _, err = s.opt.History.Entries()
 	}
-	if s.opt.StateDir != "" {
-		if p.calls, err = panics.Read(s.opt.StateDir); err != nil {
-			return p, err
-		}
-	}
+	p.calls, unread = panics.Read(s.opt.StateDir)
 	p.calls = slices.DeleteFunc(p.calls, func(c panics.Call) bool {
 		return !slices.ContainsFunc(c.Dark, func(d panics.Dark) bool { return p.devices[d.Device] != "" })
 	})
-	return p, nil
+	return p, cmp.Or(err, unread)
 }
 
 // previewReversal looks at what undo or redo would do now.
@@ -276,10 +271,15 @@ func (s *Session) recall() {
 	p, err := s.deeds()
 	if err != nil {
 		s.act.complain(s, err)
-		return
+		if len(p.calls) == 0 {
+			return
+		}
 	}
 	undo, redo, inForce := p.undo().text(), p.redo().text(), panicOf(p.calls)
-	s.mu.Lock() // State is what was published last, which may be of before
+	s.mu.Lock()     // State is what was published last, which may be of before
+	if err != nil { // a panic is shown all the same
+		undo, redo = s.parts.Undo, s.parts.Redo
+	}
 	same := s.parts.Undo == undo && s.parts.Redo == redo && samePanic(s.parts.Panic, inForce)
 	s.mu.Unlock()
 	if same {
