@@ -145,6 +145,18 @@ func (g *Gate) lock(ctx context.Context, at *site) (unlock func(), err error) {
 	return unlock, err
 }
 
+// Lock waits until no change of the switch of that name is in progress, and keeps others out until unlock is called.
+func (l *Lab) Lock(ctx context.Context, name string) (unlock func(), err error) {
+	o, err := l.Switch(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return l.gate.Lock(ctx, o)
+}
+
+// Lock is [Lab.Lock] for a switch that is open.
+func (g *Gate) Lock(ctx context.Context, o *Opened) (unlock func(), err error) { return g.lock(ctx, o.at) }
+
 // planned returns the change that an intent comes to now; nothing is sent that changes anything.
 func (i Intent) preview(ctx context.Context, o *Opened) (ocs.Report, error) {
 	id, err := o.Identify(ctx)

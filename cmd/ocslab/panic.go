@@ -117,7 +117,8 @@ func (a *app) panicOptions(f panicFlags) (opt blackout.Options, err error) {
 		return opt, unkept
 	}
 	a.bench = lab.New(file, with)
-	opt.File, opt.Device, opt.Open, opt.StateDir, opt.Command = file, a.bench.Device, a.bench.Emergency, with.StateDir, commandLine()
+	opt.File, opt.Device, opt.Open, opt.Lock = file, a.bench.Device, a.bench.Emergency, a.bench.Lock
+	opt.StateDir, opt.Command = with.StateDir, commandLine()
 	if f.status {
 		opt.Patience = statusPatience
 	}

@@ -38,8 +38,17 @@ func (s *Session) blackoutOptions(command words, open opener) blackout.Options {
 	f := s.file()
 	return blackout.Options{
 		File: f, Device: lab.New(f, s.opt.Lab).Device, Open: open, History: s.opt.History, StateDir: s.opt.StateDir,
-		Command: command.recorded(), Last: s.lastHeld, Patience: panicPatience,
+		Command: command.recorded(), Last: s.lastHeld, Patience: panicPatience, Lock: s.lock,
 	}
+}
+
+// lock takes the turn of a switch, when no change of it is in progress.
+func (s *Session) lock(ctx context.Context, name string) (unlock func(), err error) {
+	o, err := s.open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return o.Gate().Lock(ctx, o)
 }
 
 // keptOpen is a session that others use, too.
