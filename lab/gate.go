@@ -155,7 +155,9 @@ func (l *Lab) Lock(ctx context.Context, name string) (unlock func(), err error) 
 }
 
 // Lock is [Lab.Lock] for a switch that is open.
-func (g *Gate) Lock(ctx context.Context, o *Opened) (unlock func(), err error) { return g.lock(ctx, o.at) }
+func (g *Gate) Lock(ctx context.Context, o *Opened) (unlock func(), err error) {
+	return g.lock(ctx, o.at)
+}
 
 // planned returns the change that an intent comes to now; nothing is sent that changes anything.
 func (i Intent) preview(ctx context.Context, o *Opened) (ocs.Report, error) {

@@ -67,8 +67,9 @@ func (g *Gate) Lease(ctx context.Context, o *Opened, ports []ocs.Port, holder st
 	return g.auth.Take(ctx, lease.Lease{Device: o.Device, Switch: o.Name, Ports: slices.Compact(ports), Holder: holder})
 }
 
-// Send makes a change on a session of a switch, see [Lab.Session], for a program that has the lease of its ports and keeps
-// a journal of its own: it is guarded, and neither planned, recorded nor read back here.
+// Send makes a change on a session of a switch that is guarded, see [Lab.Session], and neither plans, records nor reads
+// it back. It is for a control plane that has the lease of the ports and keeps a journal of its own, and for what wraps a
+// switch inside of [Gate.Apply] and passes a change on.
 func Send(ctx context.Context, session ocs.Switch, c ocs.Change) (ocs.Receipt, error) {
 	return session.Apply(ctx, c)
 }

@@ -72,7 +72,7 @@ func newTypist(t *testing.T) *typist {
 }
 
 // last is a release of the mouse that ends what is to be turned into messages.
-var last = tea.MouseMsg{X: 6, Y: 6, Action: tea.MouseActionRelease, Button: tea.MouseButtonLeft, Type: tea.MouseRelease}
+var last = tea.MouseMsg{X: 6, Y: 6, Action: tea.MouseActionRelease, Button: tea.MouseButtonLeft}
 
 // messages are those of reads.
 func (y *typist) messages(reads ...string) []tea.Msg {

@@ -178,7 +178,9 @@ func (b *bench) findFree() {
 		return
 	}
 	free := func(ports []ocs.Port) []ocs.Port {
-		ps := slices.DeleteFunc(ports, func(p ocs.Port) bool { return len(b.ledger.last.At(p)) > 0 || b.shutters[p] || slices.Contains(b.cfg.Avoid, p) })
+		ps := slices.DeleteFunc(ports, func(p ocs.Port) bool {
+			return len(b.ledger.last.At(p)) > 0 || b.shutters[p] || slices.Contains(b.cfg.Avoid, p)
+		})
 		slices.Reverse(ps)
 		return ps
 	}

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"errors"
 	"os"
 	"sync"
 	"time"
@@ -39,9 +40,9 @@ func (p *pump) run() {
 		var failed error
 		err = raw.Read(func(uintptr) bool { // fails when the file is closed
 			failed = p.next()
-			return failed != unix.EAGAIN
+			return !errors.Is(failed, unix.EAGAIN)
 		})
-		if failed != nil && failed != unix.ENETDOWN { // a veth that lost its carrier
+		if failed != nil && !errors.Is(failed, unix.ENETDOWN) { // a veth that lost its carrier
 			return // somebody has deleted the interface
 		}
 	}

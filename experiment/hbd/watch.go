@@ -9,6 +9,7 @@ import (
 	"github.com/ocslab/ocslab/drivers/ocstrx"
 	"github.com/ocslab/ocslab/experiment"
 	"github.com/ocslab/ocslab/internal/pause"
+	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/timeline"
 	"github.com/ocslab/ocslab/topology/infinitehbd"
@@ -29,7 +30,7 @@ func (s *timed) Unwrap() ocs.Switch { return s.Switch }
 // Apply makes the change, and begins to watch when it is made.
 func (s *timed) Apply(ctx context.Context, c ocs.Change) (ocs.Receipt, error) {
 	w := &s.job.watch
-	r, err := s.Switch.Apply(ocstrx.WithTrace(ctx, &ocstrx.Trace{Told: w.told, Seen: w.saw}), c)
+	r, err := lab.Send(ocstrx.WithTrace(ctx, &ocstrx.Trace{Told: w.told, Seen: w.saw}), s.Switch, c)
 	if err == nil {
 		s.job.times(r)
 		s.begin()

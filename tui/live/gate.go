@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/ocs"
 )
 
@@ -34,7 +35,7 @@ func (g *gate) Apply(ctx context.Context, c ocs.Change) (ocs.Receipt, error) {
 		return ocs.Receipt{}, refused(g.name, "change circuits")
 	}
 	ports := g.own.sending(c)
-	r, err := g.Switch.Apply(ctx, c)
+	r, err := lab.Send(ctx, g.Switch, c)
 	g.own.sent(c, ports, r.Requests, err, time.Now())
 	return r, err
 }
