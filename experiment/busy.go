@@ -8,15 +8,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ocslab/ocslab/linkmon/probe"
 	"github.com/ocslab/ocslab/linkmon/watch"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/timeline"
 )
 
 // TooLate is how late a timer or a goroutine may run before a reconfiguration counts as
-// disturbed by a busy machine; see [Move.Busy]. It is half of the time that the mirrors of a
-// slow switch take. Lateness below it makes intervals wider and no interval wrong.
-const TooLate = 100 * time.Millisecond
+// disturbed by a busy machine; see [Move.Busy]. Lateness below it makes intervals wider and no
+// interval wrong: a packet that is later counts as missing.
+const TooLate = probe.DefaultSilence
 
 // pulseEvery is how often a bench looks whether its goroutines run.
 const pulseEvery = 10 * time.Millisecond
