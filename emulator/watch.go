@@ -33,8 +33,8 @@ func (c LightChange) Lit() bool { return c.Power.Milliwatts() > 0 }
 // WatchLight calls fn, one call at a time, first for every port that light
 // leaves at and then for each change, in order; changes that are due to mirrors
 // that settle are told when they have. It is called soon after AtNS, never before;
-// [Device.TellLight] calls it at once. fn may call methods of d, but neither stop nor
-// TellLight. Calling stop ends it; when stop returns, fn does not run and will not.
+// [Device.DeliverLight] calls it at once. fn may call methods of d, but neither stop nor
+// DeliverLight. Calling stop ends it; when stop returns, fn does not run and will not.
 //
 // Without anybody watching, a device has no timers for its light.
 func (d *Device) WatchLight(fn func(LightChange)) (stop func()) {
@@ -79,16 +79,16 @@ func (d *Device) WatchLight(fn func(LightChange)) (stop func()) {
 			close(w.end)
 		})
 		<-w.ended
-		w.calling.Lock() // TellLight may have called fn
+		w.calling.Lock() // DeliverLight may have called fn
 		defer w.calling.Unlock()
 	}
 }
 
-// TellLight returns when all who watch have been told of every change of light until now,
-// and when that was on the host's axis. On a busy machine the timers and goroutines that
-// tell of changes run late; whoever looks at what follows from the light calls this first,
-// so that what it sees depends on time alone.
-func (d *Device) TellLight() (atNS int64) {
+// DeliverLight calls the functions of all watches for every change of light until now, and returns
+// that time on the host's axis. On a busy machine the timers and goroutines that deliver changes
+// run late. A reader of something that follows from the light calls DeliverLight first, so
+// that the reading depends on time alone.
+func (d *Device) DeliverLight() (atNS int64) {
 	d.mu.Lock()
 	now := d.nowLocked()
 	watches := slices.Clone(d.lightWatches)

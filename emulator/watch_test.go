@@ -256,9 +256,9 @@ func TestWatchLight_IsTruth(t *testing.T) {
 	})
 }
 
-// TestDevice_TellLight: when it returns, all that has happened to the light has been told, no
+// TestDevice_DeliverLight: when it returns, all that has happened to the light has been told, no
 // matter when goroutines and timers run.
-func TestDevice_TellLight(t *testing.T) {
+func TestDevice_DeliverLight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDevice(t, exact("4x4"), emulator.Options{})
 		var lit atomic.Bool
@@ -271,13 +271,13 @@ func TestDevice_TellLight(t *testing.T) {
 		for range 100 {
 			connect(t, d, "1>5")
 			time.Sleep(20 * time.Millisecond) // until it has settled, as does the timer
-			if d.TellLight(); !lit.Load() {
+			if d.DeliverLight(); !lit.Load() {
 				t.Fatal("the light has come and was not told")
 			}
 			if err := d.SetShutters(true, 1); err != nil {
 				t.Fatal(err)
 			}
-			if d.TellLight(); lit.Load() {
+			if d.DeliverLight(); lit.Load() {
 				t.Fatal("the light has gone and was not told")
 			}
 			if err := d.SetShutters(false, 1); err != nil {
@@ -285,7 +285,7 @@ func TestDevice_TellLight(t *testing.T) {
 			}
 			time.Sleep(100 * time.Millisecond)
 			d.Edit(nil, emulator.Edit{Only: true})
-			d.TellLight()
+			d.DeliverLight()
 		}
 	})
 }

@@ -130,9 +130,9 @@ type Move struct {
 // NICs and traffic are those of the Watch. Move returns when every stage that is
 // watched, up to Until, has come back, or patience is over.
 func (b *Bench) Move(ctx context.Context, number int, want map[string]ocs.Map, policy ocs.Policy) (Move, error) {
-	heeded := b.heed()
+	finish := b.checkBusy()
 	mv, err := b.move(ctx, number, want, policy)
-	heeded(&mv)
+	finish(&mv)
 	return mv, err
 }
 
@@ -365,9 +365,9 @@ func lastAck(runs []*run) time.Time {
 // begun to be read, and its ack marks when they had been: the time of an exchange that
 // moves no light.
 func (b *Bench) Null(ctx context.Context, number int, window time.Duration) (Move, error) {
-	heeded := b.heed()
+	finish := b.checkBusy()
 	mv, err := b.null(ctx, number, window)
-	heeded(&mv)
+	finish(&mv)
 	return mv, err
 }
 

@@ -8,22 +8,23 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ocslab/ocslab/linkmon/probe"
 	"github.com/ocslab/ocslab/linkmon/watch"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/timeline"
 )
 
 // TooLate is how late a timer or a goroutine may run before a reconfiguration counts as
-// disturbed by a busy machine; see [Move.Busy]. It is half of the time that the mirrors of a
-// slow switch take. Lateness below it makes intervals wider and no interval wrong.
-const TooLate = 100 * time.Millisecond
+// disturbed by a busy machine; see [Move.Busy]. Lateness below it makes intervals wider and no
+// interval wrong: a packet that is later counts as missing.
+const TooLate = probe.DefaultSilence
 
 // pulseEvery is how often a bench looks whether its goroutines run.
 const pulseEvery = 10 * time.Millisecond
 
-// heed begins to look for signs of a busy machine. The function that it returns ends that,
+// checkBusy starts to look for signs of a busy machine. The function that it returns stops that
 // and fills in Busy.
-func (b *Bench) heed() func(*Move) {
+func (b *Bench) checkBusy() func(*Move) {
 	if b.Late != nil {
 		b.Late() // what was before
 	}
@@ -43,8 +44,8 @@ func (b *Bench) heed() func(*Move) {
 				mv.busy("the emulation of %s was late by %v", late.What, late.By.Round(time.Millisecond))
 			}
 		}
-		mv.heedNotes()
-		mv.heedOrder()
+		mv.busyNotes()
+		mv.busyOrder()
 	}
 }
 
@@ -71,9 +72,9 @@ func (mv *Move) busy(format string, args ...any) {
 	}
 }
 
-// heedNotes looks for what the sources say of their own lateness. A source that was only late
+// busyNotes looks for what the sources say of their own lateness. A source that was only late
 // widens intervals; packets that were late or dropped here are taken for missing.
-func (mv *Move) heedNotes() {
+func (mv *Move) busyNotes() {
 	told := map[string]bool{} // flows, of which each packet would be told
 	for _, n := range mv.Notes {
 		switch {
@@ -88,8 +89,8 @@ func (mv *Move) heedNotes() {
 	}
 }
 
-// heedOrder looks for orders that cannot be.
-func (mv *Move) heedOrder() {
+// busyOrder looks for orders that cannot be.
+func (mv *Move) busyOrder() {
 	marks, conflicts := timeline.Merge(mv.Marks)
 	for _, c := range conflicts {
 		mv.busy("%v", c)

@@ -83,9 +83,9 @@ func TestMove_Busy(t *testing.T) {
 					}
 					return tt.late
 				}}
-				heeded := b.heed()
+				finish := b.checkBusy()
 				time.Sleep(time.Second)
-				heeded(&tt.mv)
+				finish(&tt.mv)
 				if !slices.Equal(tt.mv.Busy, tt.want) {
 					t.Errorf("busy: %q, want %q", tt.mv.Busy, tt.want)
 				}

@@ -266,9 +266,6 @@ func (t *Testbed) flows(w *watch.Options, more []probe.Flow) {
 	if w.Probe.Pace == 0 {
 		w.Probe.Pace = pace(max(len(w.Probe.Flows), len(w.Pairs)))
 	}
-	if w.Probe.Silence == 0 { // a packet that a busy machine delays is not lost
-		w.Probe.Silence = max(TooLate, 20*w.Probe.Pace)
-	}
 }
 
 // pace is the time between two packets of each of n flows when nobody says: one thread

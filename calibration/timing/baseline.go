@@ -26,9 +26,9 @@ const MinToggles = 8
 // seen.
 const MinExchanges = 20
 
-// HeldUp is how long a program has to be held up to be told of: as long as package probe lets a packet take before
+// HeldUp is how long a program has to be held up to be told of: as long as a testbed lets a packet take before
 // that counts as lost.
-const HeldUp = 20 * time.Millisecond
+const HeldUp = 100 * time.Millisecond
 
 // Observations are what was seen of a set-up. What is not there is told as missing by [Of].
 type Observations struct {

@@ -128,7 +128,7 @@ func (r *ModuleReader) ReadPage(ctx context.Context, a cmis.Address, buf []byte)
 		return err
 	}
 	n := r.n
-	at := n.fabric.switches[n.Rx.Switch].TellLight()
+	at := n.fabric.switches[n.Rx.Switch].DeliverLight()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.unplugged {

@@ -204,6 +204,49 @@ func around(random *rand.Rand, n int, median, deviation float64) []timeline.Inte
 
 var missed = timeline.Interval{Latest: timeline.Never}
 
+// TestOf_Busy: no figure stands on what the machine was too busy for, and it is counted.
+func TestOf_Busy(t *testing.T) {
+	r := analysistest.Synthetic(40, 4, 1)
+	whole := analysis.Of(r)
+	of := map[int]int{} // reconfigurations that are left out, by condition
+	var want []analysis.Busy
+	for i := range r.Reconfigurations {
+		rec := &r.Reconfigurations[i]
+		if i%5 != 0 {
+			continue
+		}
+		rec.Busy = []string{"no processor"}
+		want = append(want, analysis.Busy{Reconfiguration: rec.Number, Reasons: rec.Busy})
+		if !rec.Null {
+			of[rec.Condition]++
+		}
+		for j := range r.Marks { // would show in every figure
+			if m := &r.Marks[j]; m.Reconfiguration == rec.Number && m.Stage != timeline.Command {
+				m.Interval = m.Shift(int64(time.Hour), 0)
+			}
+		}
+	}
+	a := analysis.Of(r)
+	if d := cmp.Diff(want, a.Busy); d != "" || a.Measured != len(r.Reconfigurations) {
+		t.Errorf("busy of %d (-want +got):\n%s", a.Measured, d)
+	}
+	for i, c := range a.Conditions {
+		if n := whole.Conditions[i].Reconfigurations - of[c.Number]; c.Reconfigurations != n || c.Report.Reconfigurations != n {
+			t.Errorf("condition %d: %d and %d reconfigurations, want %d", c.Number, c.Reconfigurations, c.Report.Reconfigurations, n)
+		}
+		for _, s := range c.Stages {
+			if s.Max.Latest > int64(time.Minute) {
+				t.Errorf("condition %d: %s reaches up to %v", c.Number, s.Stage, s.Max)
+			}
+		}
+	}
+	for i, x := range a.Accuracy {
+		if before := whole.Accuracy[i]; x.Count >= before.Count || x.ErrMaxNS > int64(time.Minute) {
+			t.Errorf("accuracy: %+v, of all %+v", x, before)
+		}
+	}
+}
+
 func TestOf_Missing(t *testing.T) {
 	at := around(rand.New(rand.NewPCG(1, 1)), 27, 3e9, 1e7)
 	a := analysis.Of(bench(append(at, missed, missed, missed)))

@@ -14,7 +14,6 @@ import (
 	"github.com/ocslab/ocslab/experiment"
 	"github.com/ocslab/ocslab/experiment/baseline"
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/linkmon/probe"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/timeline"
 )
@@ -50,8 +49,8 @@ func testbed(t *testing.T) *experiment.Testbed {
 
 // What is held up for longer than the probe waits makes outages.
 func TestHeldUpIsTheSilenceOfTheProbe(t *testing.T) {
-	if timing.HeldUp != probe.DefaultSilence {
-		t.Errorf("HeldUp is %v, want %v", timing.HeldUp, probe.DefaultSilence)
+	if timing.HeldUp != experiment.TooLate {
+		t.Errorf("HeldUp is %v, want %v", timing.HeldUp, experiment.TooLate)
 	}
 }
 

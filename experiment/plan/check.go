@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/ocslab/ocslab/internal/strictyaml"
-	"github.com/ocslab/ocslab/linkmon/probe"
 	"github.com/ocslab/ocslab/timeline"
 	"github.com/ocslab/ocslab/topology"
 )
@@ -19,6 +18,7 @@ const (
 	mostName      = 60
 	leastPoll     = 10 * time.Microsecond
 	mostPoll      = time.Second
+	leastPatience = 20 * time.Millisecond
 )
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
@@ -222,7 +222,7 @@ func (c *checker) measure() {
 	if m.Tight && c.there("measure.poll") {
 		c.value("measure.poll", "measure.tight reads without pause: remove one of them")
 	}
-	c.duration("measure.patience", m.Patience, probe.DefaultSilence, time.Hour)
+	c.duration("measure.patience", m.Patience, leastPatience, time.Hour)
 }
 
 // unmeasured says why nobody measures a stage, or "" if somebody does. Choice counts

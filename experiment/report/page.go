@@ -657,6 +657,11 @@ func (b *book) missing() *section {
 		}
 		told.add(strings.TrimSpace(string(n.Kind)+" "+n.Event), cmp.Or(n.Subject, n.Host), of, n.Text)
 	}
+	for _, busy := range b.a.Busy {
+		for _, why := range busy.Reasons {
+			told.add("left out of all figures: the machine was too busy", "", busy.Reconfiguration, why)
+		}
+	}
 	notes := told.table("Notes of the monitors")
 	events := &table{Caption: "Events", Head: []cell{text("when"), text("what"), digit("session"), digit("point"), text("text")}}
 	for _, s := range r.Sessions {

@@ -129,9 +129,8 @@ func TestConn_Spin(t *testing.T) {
 	p := start(t, opt)
 	until(t, "received", func() bool { return p.Flows()[0].Received > 3 && p.Flows()[0].JudgedNS > 0 })
 	a.closed.Store(true)
-	if e := nextOf(t, p, opt.Flows[0]); e.Kind != probe.Lost {
-		t.Error(e)
-	}
+	// On a busy machine there may have been outages before: a sender that spins takes a processor.
+	next(t, p, "lost", func(e probe.Event) bool { return e.Flow == opt.Flows[0] && e.Kind == probe.Lost })
 }
 
 // A sender that is held up makes a gap and no outage, and no burst afterwards.

@@ -18,9 +18,11 @@ import (
 
 // Defaults of [Options].
 const (
-	DefaultPace    = 100 * time.Microsecond
-	DefaultSilence = 20 * time.Millisecond // or 20 paces if that is longer
-	DefaultPort    = 61733                 // dynamic (RFC 6335), above the ports that Linux gives out by itself
+	DefaultPace = 100 * time.Microsecond
+	// DefaultSilence is longer than a busy machine usually holds a packet back. It costs no precision: the
+	// intervals of outages do not depend on it.
+	DefaultSilence = 100 * time.Millisecond // or 20 paces if that is longer
+	DefaultPort    = 61733                  // dynamic (RFC 6335), above the ports that Linux gives out by itself
 )
 
 // Limits of [Options].

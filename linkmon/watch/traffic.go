@@ -58,12 +58,11 @@ type nicAddress struct {
 
 // traffic is what an agent is asked to send and to send back.
 type traffic struct {
-	PaceNS    int64        `json:"pace_ns"`
-	SilenceNS int64        `json:"silence_ns,omitempty"` // 0: the agent's default
-	Spin      bool         `json:"spin,omitempty"`
-	Reflect   []string     `json:"reflect"` // NICs of the agent
-	Peers     []nicAddress `json:"peers"`   // of other machines
-	Flows     []probe.Flow `json:"flows"`   // from NICs of the agent to peers
+	PaceNS  int64        `json:"pace_ns"`
+	Spin    bool         `json:"spin,omitempty"`
+	Reflect []string     `json:"reflect"` // NICs of the agent
+	Peers   []nicAddress `json:"peers"`   // of other machines
+	Flows   []probe.Flow `json:"flows"`   // from NICs of the agent to peers
 }
 
 // flowState is how a flow of an agent stands.
@@ -131,7 +130,7 @@ func (w *Watch) carry(ctx context.Context, t traffic) error {
 	if len(t.Flows) == 0 {
 		return errors.Join(errs...)
 	}
-	opt := probe.Options{Flows: t.Flows, Pace: time.Duration(t.PaceNS), Silence: time.Duration(t.SilenceNS), Spin: t.Spin}
+	opt := probe.Options{Flows: t.Flows, Pace: time.Duration(t.PaceNS), Spin: t.Spin}
 	known := map[string]bool{}
 	for _, f := range t.Flows {
 		opt.Host, _, _ = strings.Cut(f.From, "/")
@@ -185,7 +184,7 @@ func (w *Watch) startPairs(ctx context.Context) {
 	ask := map[*agent]*traffic{}
 	for _, a := range w.running() {
 		agents[a.host.Name] = a
-		ask[a] = &traffic{PaceNS: int64(w.opt.Probe.Pace), SilenceNS: int64(w.opt.Probe.Silence), Spin: w.opt.Probe.Spin}
+		ask[a] = &traffic{PaceNS: int64(w.opt.Probe.Pace), Spin: w.opt.Probe.Spin}
 		if r, err := a.ask(ctx, Question{Kind: "nics"}); err == nil {
 			for _, n := range r.NICs {
 				nics[n.NIC] = n

@@ -424,6 +424,9 @@ func (x *Move) finish(mv experiment.Move, err error) {
 	x.progress(mv)
 	x.Running, x.Phase, x.Err = false, "", err
 	x.Unresolved, x.Held = mv.Unresolved, mv.Held
+	for _, why := range mv.Busy {
+		x.Unresolved = append(x.Unresolved, "not to be trusted, the machine was too busy: "+why)
+	}
 }
 
 // waits are the stages that are waited for, in the order in which they are named, and what
