@@ -438,24 +438,27 @@ func (b *batch) permit(ctx context.Context) error {
 func (b *batch) commit(ctx context.Context) error {
 	errs := make([]error, len(b.intents))
 	var wait sync.WaitGroup
-	together := ocs.NewRendezvous(len(b.intents))
+	read, together := ocs.NewRendezvous(len(b.intents)), ocs.NewRendezvous(len(b.intents))
 	for i, x := range b.intents {
 		planned := b.reports[i].Change
 		if b.ids[i] != 0 { // an empty change only looks at what is there
 			x.Plan = func(have ocs.Map) (ocs.Change, error) { return planned, b.reports[i].still(have) }
 		}
 		wait.Go(func() {
-			errs[i] = together.Do(ctx, func(ctx context.Context) (err error) {
-				defer func() {
-					if p := recover(); p != nil {
-						err = fmt.Errorf("%s: panic: %v", b.opened[i].Name, p)
+			errs[i] = together.Do(ctx, func(ctx context.Context) error {
+				return read.Do(ctx, func(all context.Context) (err error) {
+					defer func() {
+						if p := recover(); p != nil {
+							err = fmt.Errorf("%s: panic: %v", b.opened[i].Name, p)
+						}
+					}()
+					if planned.Empty() && b.ids[i] != 0 {
+						return b.g.auth.End(b.ids[i], history.Done, history.Result{})
 					}
-				}()
-				if planned.Empty() && b.ids[i] != 0 {
-					return b.g.auth.End(b.ids[i], history.Done, history.Result{})
-				}
-				b.reports[i], err = b.g.apply(ctx, b.opened[i], x, b.ids[i])
-				return err
+					x := x.after(func() error { return ocs.Ready(all) })
+					b.reports[i], err = b.g.apply(ctx, b.opened[i], x, b.ids[i])
+					return err
+				})
 			})
 		})
 	}
@@ -470,6 +473,36 @@ func (b *batch) commit(ctx context.Context) error {
 		dark = join(dark, err)
 	}
 	return dark
+}
+
+// after returns the intent with a change that waits before it is passed on. Switches are not prepared before all of
+// the operation have been read: transceivers stay armed for a second, and a device may take longer to be read.
+func (i Intent) after(wait func() error) Intent {
+	wrap := i.Wrap
+	i.Wrap = func(sw ocs.Switch) ocs.Switch {
+		if wrap != nil {
+			sw = wrap(sw)
+		}
+		return &waiting{sw, wait}
+	}
+	return i
+}
+
+// waiting is a switch whose changes wait for something.
+type waiting struct {
+	ocs.Switch
+	wait func() error
+}
+
+// Unwrap returns the switch inside.
+func (w *waiting) Unwrap() ocs.Switch { return w.Switch }
+
+// Apply waits.
+func (w *waiting) Apply(ctx context.Context, c ocs.Change) (ocs.Receipt, error) {
+	if err := w.wait(); err != nil {
+		return ocs.Receipt{}, err
+	}
+	return w.Switch.Apply(ctx, c)
 }
 
 // conclude ends the entries of changes that were not sent, and returns why the operation failed: errors of switches

@@ -13,6 +13,7 @@ import (
 	"github.com/ocslab/ocslab/tui/keymap"
 	"github.com/ocslab/ocslab/tui/live"
 	"github.com/ocslab/ocslab/tui/screen"
+	"github.com/ocslab/ocslab/tui/screen/runscreen"
 	"github.com/ocslab/ocslab/tui/styles"
 )
 
@@ -54,7 +55,7 @@ func init() {
 		{name: "restore", usage: "FILE", about: "bring a plan file or snapshot about", args: []kind{aFile}, palette: true, mutates: true, run: runRestore},
 		{name: "panic", usage: "REASON", about: "darken the lab's ports", least: 1, mutates: true, run: runPanic},
 		{name: "run", usage: "FILE", about: "load an experiment, and ask whether to run it", args: []kind{aFile}, least: 1, palette: true, mutates: true, run: runRun},
-		{name: "resume", usage: "RUN", about: "go on with a run that was stopped or killed", palette: true, mutates: true, run: runResume},
+		{name: "resume", usage: "RUN", about: "go on with a run that was stopped or killed, after a question", palette: true, mutates: true, run: runResume},
 		{name: "goto", usage: "rail0/33, gpu1, move/12", about: "go to a switch, port, NIC or reconfiguration", args: []kind{aSubject}, run: runGoto},
 		{name: "filter", usage: "TEXT", about: "filter what is shown; without TEXT all is shown", run: runFilter},
 		{name: "theme", usage: "NAME", about: "colours", args: []kind{aTheme}, least: 1, run: runTheme},
@@ -424,7 +425,7 @@ func runResume(m *model, args []string, _ string) (tea.Cmd, error) {
 		return nil, errors.New("resume: want the ID of one run; the experiment screen lists them")
 	}
 	m.show(m.indexOf(keymap.Screen4))
-	return m.request(m.resume(args[0])), nil
+	return m.request(runscreen.Resume(m.Env(), args[0])), nil
 }
 
 func runGoto(m *model, args []string, _ string) (tea.Cmd, error) {

@@ -17,11 +17,15 @@ import (
 	"github.com/ocslab/ocslab/tui/screen"
 )
 
-// dialog shows what a change comes to, and waits for a yes. There is one at most.
+// dialog shows what something comes to, and waits for a yes: a change with its preview, or a question. There is one
+// at most. Whatever has to be confirmed is confirmed here and with the same key, and no other key does it: enter does
+// nothing, and there is nothing to type.
 type dialog struct {
+	question *question // nil: it is about a change
+	urgent   bool      // the panic key has opened it: y counts at once
+
 	wish   live.Wish
-	number int    // of the preview that it waits for, or shows
-	opener string // the key that opened it
+	number int // of the preview that it waits for, or shows
 	cancel context.CancelFunc
 	began  time.Time // of looking
 
@@ -38,13 +42,49 @@ type dialog struct {
 	seen      int // lines that have been seen
 }
 
+// question is something to be confirmed that is no change of circuits.
+type question struct {
+	title string
+	ways  []way          // to do it, at least one
+	at    int            // the way that is chosen
+	no    func(m *model) // when it is closed without a yes; nil: nothing
+}
+
+// way is one way to do what is asked.
+type way struct {
+	name  string // "" where there is no other
+	about string
+	do    func(m *model) tea.Cmd
+}
+
+// confirm asks a question.
+func (m *model) confirm(q *question) {
+	if why := m.waiting(); why != "" {
+		m.say("not asked: "+why, true)
+		return
+	}
+	m.push(&dialog{question: q, cancel: func() {}, ready: true})
+}
+
+// questionOf is the question that a screen asks.
+func (m *model) questionOf(c screen.Confirm) *question {
+	q := &question{title: c.Title}
+	for _, w := range c.Ways {
+		q.ways = append(q.ways, way{w.Name, w.About, func(m *model) tea.Cmd { return m.requests(w.Then()) }})
+	}
+	return q
+}
+
+// isPanic reports whether it is about a panic, which is not kept waiting: y counts whatever the switches say and
+// however small the terminal is.
+func (d *dialog) isPanic() bool { return d.wish.Verb == live.PanicNow }
+
 // leastLines is how many lines of a preview must be seen for a yes.
 const leastLines = 3
 
-// look is how long a preview is to be seen before a yes counts. A y that was typed before
-// the preview was there, or pasted, or that comes from a key held down, would accept what
-// nobody has read; so y counts only when the preview has been drawn, and this long after,
-// and a y that came too early begins the time anew.
+// look is how long a preview is to be seen before a yes counts, and how long no other key is to have come before it.
+// A y that was typed before the preview was there, or pasted, or that comes from a key held down, would accept what
+// nobody has read. What counts is when keys were read, not when they were acted on.
 const look = 200 * time.Millisecond
 
 // Messages of changes.
@@ -68,8 +108,19 @@ func (m *model) pending(w live.Wish) string {
 	case m.sending != nil && w.Verb != live.PanicNow:
 		return "a change is being sent: " + m.sending.title
 	}
-	if slices.ContainsFunc(m.layers, func(l layer) bool { _, ok := l.(*dialog); return ok }) {
-		return "another change waits to be accepted"
+	return m.waiting()
+}
+
+// waiting says what waits to be confirmed, "" if nothing does.
+func (m *model) waiting() string {
+	for _, l := range m.layers {
+		switch d, ok := l.(*dialog); {
+		case !ok:
+		case d.question != nil:
+			return "another question waits to be answered"
+		default:
+			return "another change waits to be accepted"
+		}
 	}
 	return ""
 }
@@ -89,7 +140,7 @@ func (m *model) propose(w live.Wish) tea.Cmd {
 		m.note.refused = refused
 		return nil
 	}
-	d := &dialog{opener: m.pressed}
+	d := &dialog{}
 	m.push(d)
 	return d.look(m, w)
 }
@@ -111,13 +162,16 @@ func (d *dialog) look(m *model, w live.Wish) tea.Cmd {
 func (d *dialog) close(m *model) {
 	d.cancel()
 	m.drop(d)
+	if d.question != nil && d.question.no != nil {
+		d.question.no(m)
+	}
 }
 
 // previewed takes a preview, if somebody still waits for it.
 func (m *model) previewed(msg previewMsg) tea.Cmd {
 	for _, l := range m.layers {
 		d, ok := l.(*dialog)
-		if !ok || d.number != msg.number {
+		if !ok || d.question != nil || d.number != msg.number {
 			continue
 		}
 		p := msg.preview
@@ -141,12 +195,21 @@ func (d *dialog) text() bool { return false }
 // mouse scrolls. A click accepts nothing: the place might be under the mouse by chance.
 func (d *dialog) mouse(m *model, e screen.Mouse) tea.Cmd {
 	if _, ok := e.ID.(cancelZone); ok && e.Wheel == 0 {
-		d.close(m)
-		m.say("nothing was sent", false)
+		d.refuse(m)
 		return nil
 	}
 	d.scroll(e.Wheel)
 	return nil
+}
+
+// refuse closes the dialog, and says that nothing was done.
+func (d *dialog) refuse(m *model) {
+	d.close(m)
+	if d.question != nil {
+		m.say("not done: "+d.question.title, false)
+		return
+	}
+	m.say("nothing was sent", false)
 }
 
 func (d *dialog) scroll(n int) { d.top = max(0, min(d.top+n, d.all-d.fits)) }
@@ -154,18 +217,19 @@ func (d *dialog) scroll(n int) { d.top = max(0, min(d.top+n, d.all-d.fits)) }
 func (d *dialog) key(m *model, k tea.KeyMsg) tea.Cmd {
 	b, ok := keymap.For(k.String(), keymap.InPreview)
 	if !ok {
+		m.say(confirmKeys(), false)
 		return nil
 	}
-	if err := m.gate(b.Action); err != nil {
+	// What a question leads to goes through the gate itself; quitting may be asked for in read-only, too.
+	if err := m.gate(b.Action); err != nil && d.question == nil {
 		m.fail("", err)
 		return nil
 	}
 	switch b.Action {
 	case keymap.Accept:
-		return d.accept(m, k.String())
+		return d.accept(m)
 	case keymap.Cancel:
-		d.close(m)
-		m.say("nothing was sent", false)
+		d.refuse(m)
 	case keymap.Policy:
 		return d.policy(m)
 	case keymap.Up:
@@ -178,6 +242,13 @@ func (d *dialog) key(m *model, k tea.KeyMsg) tea.Cmd {
 		d.scroll(d.fits)
 	}
 	return nil
+}
+
+// confirmKeys says which keys mean something where something waits to be confirmed.
+func confirmKeys() string {
+	yes, _ := keymap.Of(keymap.Accept)
+	no, _ := keymap.Of(keymap.Cancel)
+	return fmt.Sprintf("%s does it, %s does not", yes.Key(), no.Key())
 }
 
 // policies are in the order in which m goes through them.
@@ -195,8 +266,13 @@ func policyOf(w live.Wish) ocs.Policy {
 	return w.Policy
 }
 
-// policy looks again, with the next policy.
+// policy looks again, with the next policy, or chooses the next way.
 func (d *dialog) policy(m *model) tea.Cmd {
+	if q := d.question; q != nil && len(q.ways) > 1 {
+		q.at = (q.at + 1) % len(q.ways)
+		d.fresh, d.top, d.seen = time.Time{}, 0, 0
+		return nil
+	}
 	if !hasPolicy(d.wish) {
 		m.say("there is no choice here: it touches what was named only", false)
 		return nil
@@ -207,17 +283,20 @@ func (d *dialog) policy(m *model) tea.Cmd {
 	return d.look(m, w)
 }
 
-// accept sends the change, if it has been seen.
-func (d *dialog) accept(m *model, key string) tea.Cmd {
-	now := m.now()
+// accept does what is asked, if that has been seen. The key has arrived alone.
+func (d *dialog) accept(m *model) tea.Cmd {
+	at := m.read.at
+	early := at.Sub(m.read.before) < look
 	switch {
+	case d.isPanic() && !d.urgent && (early || at.Sub(d.began) < look):
+		m.say("y came before this could be read: look, then y again", false)
+		return nil
+	case d.isPanic():
+		return d.panic(m)
 	case !d.ready:
 		return nil // nothing has been seen
-	case d.preview.Err != nil:
+	case d.question == nil && d.preview.Err != nil:
 		m.fail("cannot be done", d.preview.Err)
-		return nil
-	case key == d.opener:
-		m.say(keymap.Name(key)+" has opened this, so it does not accept it too", true)
 		return nil
 	case d.fits < leastLines:
 		m.say("the terminal is too small to show what this does: make it larger", true)
@@ -225,18 +304,34 @@ func (d *dialog) accept(m *model, key string) tea.Cmd {
 	case d.seen < d.risks:
 		m.say("not all warnings have been seen: ↓ shows the rest", true)
 		return nil
-	case d.fresh.IsZero() || now.Sub(d.fresh) < look:
-		if !d.fresh.IsZero() {
-			d.fresh = now
-		}
-		m.say("y came before the preview could be read: look, then y again", false)
+	case early || d.fresh.IsZero() || at.Sub(d.fresh) < look:
+		m.say("y came before this could be read: look, then y again", false)
 		return nil
 	}
 	d.cancel()
 	m.drop(d)
+	if q := d.question; q != nil {
+		return q.ways[q.at].do(m)
+	}
+	return d.send(m, d.preview)
+}
+
+// panic sends a panic. It waits for no switch to say what goes dark, and for no error to go away.
+func (d *dialog) panic(m *model) tea.Cmd {
 	p := d.preview
-	s := &sending{title: p.Title, since: now, done: make(chan struct{})}
-	if p.Wish.Verb == live.PanicNow {
+	if !d.ready || p.Err != nil {
+		// Nobody has said that it is dark, so it is tried.
+		p = live.Preview{Wish: d.wish, Title: describe(d.wish), At: m.now(), Parts: []live.Part{{Silent: true}}}
+	}
+	d.cancel()
+	m.drop(d)
+	return d.send(m, p)
+}
+
+// send sends what was accepted.
+func (d *dialog) send(m *model, p live.Preview) tea.Cmd {
+	s := &sending{title: p.Title, since: m.now(), done: make(chan struct{})}
+	if d.isPanic() {
 		m.panicking = s
 	} else {
 		m.sending = s
@@ -294,7 +389,6 @@ func (m *model) applied(msg appliedMsg) tea.Cmd {
 		// A window that opened now would take keys that are meant for another.
 		return nil
 	}
-	m.pressed = ""
 	cmd := m.propose(msg.preview.Wish)
 	if d, ok := m.top().(*dialog); ok {
 		d.again = "It has changed since it was looked at, so nothing was sent. This is what it comes to now."
@@ -323,12 +417,14 @@ func (d *dialog) draw(m *model, a canvas.Area) {
 	title := "preview"
 	role := canvas.Accent
 	switch {
+	case d.question != nil:
+		title, role = "question", canvas.Warn
+	case d.isPanic():
+		title, role = "panic", canvas.Bad
 	case !d.ready:
 		title = "looking…"
 	case d.preview.Err != nil:
 		title, role = "cannot be done", canvas.Bad
-	case d.wish.Verb == live.PanicNow:
-		title, role = "panic", canvas.Bad
 	}
 	in := popup(a, w, h, title, canvas.S(role))
 	in = in.Sub(1, 0, in.W-2, in.H)
@@ -355,17 +451,27 @@ func (d *dialog) draw(m *model, a canvas.Area) {
 // foot draws the keys. Cancel is the default, and drawn so.
 func (d *dialog) foot(a canvas.Area) {
 	key, dim := canvas.S(canvas.Accent), canvas.S(canvas.Dim)
-	cancel := "[ enter  do nothing ]"
+	no, _ := keymap.Of(keymap.Cancel)
+	yes, _ := keymap.Of(keymap.Accept)
+	other, _ := keymap.Of(keymap.Policy)
+	cancel := "[ " + no.Key() + "  do nothing ]"
 	a.Text(0, 1, cancel, canvas.S(canvas.Text, canvas.Reverse, canvas.Bold))
 	a.Sub(0, 1, canvas.Width(cancel), 1).Zone(cancelZone{})
 	x := canvas.Width(cancel) + 2
-	if d.ready && d.preview.Err == nil {
-		x = a.Text(x, 1, "y", key)
+	if d.ready && d.preview.Err == nil || d.isPanic() {
+		x = a.Text(x, 1, yes.Key(), key)
 		x = a.Text(x, 1, " do it", canvas.S(canvas.Text)) + 2
 	}
-	if hasPolicy(d.wish) {
-		x = a.Text(x, 1, "m", key)
-		x = a.Text(x, 1, " policy: "+string(policyOf(d.wish)), canvas.S(canvas.Text)) + 2
+	choice := ""
+	switch q := d.question; {
+	case q != nil && len(q.ways) > 1:
+		choice = " way: " + q.ways[q.at].name
+	case hasPolicy(d.wish):
+		choice = " policy: " + string(policyOf(d.wish))
+	}
+	if choice != "" {
+		x = a.Text(x, 1, other.Key(), key)
+		x = a.Text(x, 1, choice, canvas.S(canvas.Text)) + 2
 	}
 	if d.all > d.fits {
 		x = a.Text(x, 1, "↑↓", key)
@@ -377,6 +483,10 @@ func (d *dialog) foot(a canvas.Area) {
 // what follows from that. The first warn of them have all warnings; what is last may be below the edge of
 // a small terminal.
 func (d *dialog) rows(m *model) (rows []row, warn int) {
+	if d.question != nil {
+		rows = d.question.rows()
+		return rows, len(rows)
+	}
 	if !d.ready {
 		return []row{
 			line(seg{describe(d.wish), canvas.S(canvas.Text, canvas.Bold)}), {},
@@ -417,6 +527,24 @@ func (d *dialog) rows(m *model) (rows []row, warn int) {
 		}
 	}
 	return rows, warn
+}
+
+// rows are what a question says: what is asked, then the ways to do it.
+func (q *question) rows() []row {
+	rows := []row{line(seg{q.title + "?", canvas.S(canvas.Text, canvas.Bold)}), {}}
+	for i, w := range q.ways {
+		mark, style := "  ", canvas.S(canvas.Dim)
+		if i == q.at {
+			mark, style = "▸ ", canvas.S(canvas.Text)
+		}
+		about := sentence(w.about)
+		segs := []seg{{about, style}}
+		if len(q.ways) > 1 {
+			segs = []seg{{mark, canvas.S(canvas.Accent)}, {pad(w.name, 9), style}, {about, style}}
+		}
+		rows = append(rows, row{segs: segs})
+	}
+	return append(rows, row{})
 }
 
 var policyMeans = map[ocs.Policy]string{

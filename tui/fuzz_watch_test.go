@@ -18,7 +18,7 @@ import (
 type moment struct {
 	readOnly           bool
 	sending, panicking *sending
-	dialogs            int
+	dialogs            int     // of changes
 	top                *dialog // if that is the topmost
 	asked              int     // number of its preview
 	mutations          int
@@ -27,7 +27,7 @@ type moment struct {
 func (u *ui) moment() moment {
 	x := moment{readOnly: u.m.isReadOnly(), sending: u.m.sending, panicking: u.m.panicking, mutations: len(u.lab.Mutations())}
 	for _, l := range u.m.layers {
-		if _, ok := l.(*dialog); ok {
+		if d, ok := l.(*dialog); ok && d.question == nil {
 			x.dialogs++
 		}
 	}
@@ -64,6 +64,7 @@ func (w *watch) message(u *ui, was moment, msg tea.Msg) {
 		switch {
 		case !ok || k.String() != "y":
 			u.tb.Fatalf("something was sent by %v", msg)
+		case panics && was.top != nil && was.top.isPanic(): // which is not kept waiting
 		case was.top == nil || !drawn:
 			u.tb.Fatal("something was sent that had not been drawn")
 		case u.clock.Sub(since) < look:

@@ -46,7 +46,7 @@ func requestMutates(r screen.Request) (bool, string) {
 		return true, "edit"
 	case screen.Call:
 		return r.Mutates, r.Doing
-	case screen.Goto, screen.Say, screen.Ask, screen.Show:
+	case screen.Goto, screen.Say, screen.Ask, screen.Confirm, screen.Show:
 		return false, ""
 	}
 	return true, fmt.Sprintf("%T", r)

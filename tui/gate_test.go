@@ -45,7 +45,7 @@ func finish(u *ui) {
 		case *dialog:
 			u.accept()
 			if u.m.top() == layer(l) {
-				u.keys("enter")
+				u.keys("esc")
 			}
 		case *prompt:
 			if strings.TrimSpace(l.edit.String()) == "" {
@@ -56,11 +56,7 @@ func finish(u *ui) {
 				u.keys("esc")
 			}
 		case *picker:
-			yes := slices.IndexFunc(l.items, func(it item) bool { return strings.HasPrefix(it.text, "yes") })
-			if yes < 0 {
-				yes = len(l.items) - 1
-			}
-			for range yes {
+			for range l.items[1:] {
 				u.keys("down")
 			}
 			u.keys("enter")
@@ -201,7 +197,7 @@ func TestGate_Open(t *testing.T) {
 		keymap.Connect: "apply connect rail0 1>36", keymap.Disconnect: "apply disconnect rail0 1",
 		keymap.Link: "apply link [gpu1/ens1f0 gpu2/ens1f0]", keymap.Unlink: "apply unlink [gpu1/ens1f0]",
 		keymap.Configure: "apply configure pp", keymap.Undo: "apply undo", keymap.Redo: "apply redo",
-		keymap.Panic: `apply panic --reason "because"`, keymap.Lift: "apply lift",
+		keymap.Panic: `apply panic --reason "no reason given"`, keymap.Lift: "apply lift",
 		keymap.Run: "start", keymap.Pause: "pause", keymap.Stop: "stop", keymap.Abort: "abort",
 	}
 	for _, b := range keymap.Bindings() {
@@ -244,7 +240,7 @@ func TestGate_Open(t *testing.T) {
 					if err := os.WriteFile("opus-testbed.yaml", nil, 0o644); err != nil {
 						t.Fatal(err)
 					}
-					if cmd := u.m.key(key(k)); cmd == nil || !strings.Contains(fmt.Sprintf("%T", cmd()), "exec") {
+					if cmd := u.m.press(key(k)); cmd == nil || !strings.Contains(fmt.Sprintf("%T", cmd()), "exec") {
 						t.Error("no editor was started")
 					}
 				default:

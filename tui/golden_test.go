@@ -85,7 +85,10 @@ var scenes = []struct {
 		u.command("connect rail0 1>34")
 	}, true},
 	{"configurations", tuitest.Testbed, Options{}, func(u *ui) { u.keys("C") }, true},
-	{"panic-reason", tuitest.Testbed, Options{}, func(u *ui) { u.keys("!"); u.keys("enter") }, true},
+	{"panic", tuitest.Testbed, Options{}, func(u *ui) {
+		u.lab.Answer = possible
+		u.keys("!")
+	}, true},
 	{"panic-in-force", func() *live.State {
 		s := *tuitest.Testbed()
 		s.Panic = &live.Panic{At: tuitest.Now.Add(-30 * time.Second), Reason: "somebody is at the fibres of rack 4, do not give light back before noon", Who: "ada", What: "4 shutters of rail0"}

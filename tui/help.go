@@ -26,6 +26,8 @@ func newWindow(title string, rows []row) *window { return &window{title: title, 
 
 func (w *window) text() bool { return false }
 
+func (w *window) close(m *model) { m.drop(w) }
+
 func (w *window) scroll(n int) { w.top = max(0, min(w.top+n, w.all-w.fits)) }
 
 func (w *window) key(m *model, k tea.KeyMsg) tea.Cmd {
@@ -120,7 +122,8 @@ func (w *window) draw(_ *model, a canvas.Area) {
 	if w.all > w.fits {
 		widget.Scrollbar(body.Sub(body.W-1, 0, 1, body.H), w.top, w.fits, w.all)
 	}
-	hint := "esc closes, / searches, y copies"
+	copies, _ := keymap.Of(keymap.Copy)
+	hint := "esc closes, / searches, " + copies.Key() + " copies"
 	if w.filter != "" {
 		hint = "lines with " + w.filter + ": esc shows all"
 	}
@@ -139,7 +142,7 @@ func (m *model) help() {
 var placeTitles = map[keymap.Where]string{
 	keymap.Everywhere: "Everywhere", keymap.InLists: "In lists, matrices and charts", keymap.InPatch: "Patch field", keymap.InLinks: "Links",
 	keymap.InTimeline: "Timeline", keymap.InExperiment: "Experiment", keymap.InDevices: "Devices", keymap.InLog: "Log",
-	keymap.InPreview: "In the preview of a change",
+	keymap.InPreview: "Where something waits to be confirmed: a change, a panic, a run, quitting",
 }
 
 // helpRows are the lines of the help.

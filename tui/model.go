@@ -46,7 +46,8 @@ type model struct {
 
 	readOnly bool // by option or by key; the State can say it, too
 	layers   []layer
-	pressed  string // the key that is being acted on
+	marks    *marker // of the reads of the terminal; nil: each message is one
+	read     read    // what the keys that are being acted on came with
 	sending  *sending
 	// panicking is a panic on its way, which does not wait for what is being sent.
 	panicking *sending
@@ -74,10 +75,28 @@ type layer interface {
 	mouse(m *model, e screen.Mouse) tea.Cmd
 	// text reports whether what is typed or pasted is text, and no keys.
 	text() bool
+	// close takes it away without having done anything.
+	close(m *model)
 }
 
 // isSending reports whether a change, or a panic, is on its way.
 func (m *model) isSending() bool { return m.sending != nil || m.panicking != nil }
+
+// read is what the model knows of the read that a key came with.
+type read struct {
+	at     time.Time // when it returned
+	before time.Time // when the one before it returned
+	alone  bool      // it is one key
+	began  layer     // what was topmost then
+	stray  bool      // a key of it was left alone, and so are those behind it
+	shut   bool      // the panic key was in it: what is behind it does nothing
+	acting bool      // one of several keys is being acted on
+}
+
+// begin begins a read.
+func (m *model) begin(at time.Time, alone bool) {
+	m.read = read{at: at, before: m.read.at, alone: alone, began: m.top()}
+}
 
 // sending is a change on its way.
 type sending struct {
@@ -146,6 +165,15 @@ func (m *model) top() layer {
 }
 
 func (m *model) push(l layer) { m.layers = append(m.layers, l) }
+
+// closeAll takes all layers away without having done anything.
+func (m *model) closeAll() {
+	for len(m.layers) > 0 {
+		l := m.top()
+		l.close(m)
+		m.drop(l)
+	}
+}
 
 // drop takes a layer away, wherever it is.
 func (m *model) drop(l layer) {

@@ -20,10 +20,9 @@ type tabZone struct{ i int }
 // mouse takes a click or a turn of the wheel. What is hit is what was drawn last.
 func (m *model) mouse(msg tea.MouseMsg) tea.Cmd {
 	e := tea.MouseEvent(msg)
-	if e.Action != tea.MouseActionPress || m.tooSmall() {
+	if e.Action != tea.MouseActionPress || m.tooSmall() || m.read.shut && m.marks != nil {
 		return nil
 	}
-	m.pressed = "mouse"
 	out := screen.Mouse{Shift: e.Shift || e.Ctrl || e.Alt}
 	switch e.Button {
 	case tea.MouseButtonLeft:

@@ -36,7 +36,6 @@ type picker struct {
 	top    int
 	rows   int // that fit, when it was drawn last
 	pick   func(m *model, it item) tea.Cmd
-	cancel func(m *model)
 }
 
 func newPicker(title string, items []item) *picker {
@@ -49,6 +48,8 @@ func newPicker(title string, items []item) *picker {
 }
 
 func (p *picker) text() bool { return true }
+
+func (p *picker) close(m *model) { m.drop(p) }
 
 // search finds what has been typed: every word, somewhere. Without words all is there, in
 // its order.
@@ -82,10 +83,7 @@ func (p *picker) search() {
 func (p *picker) key(m *model, k tea.KeyMsg) tea.Cmd {
 	switch k.String() {
 	case "esc", "ctrl+c":
-		m.drop(p)
-		if p.cancel != nil {
-			p.cancel(m)
-		}
+		p.close(m)
 		return nil
 	case "enter":
 		return p.take(m, p.cursor)

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/ocslab/ocslab/tui/live"
+	"github.com/ocslab/ocslab/tui/screen"
+	"github.com/ocslab/ocslab/tui/screen/runscreen"
 	"github.com/ocslab/ocslab/tui/tuitest"
 )
 
@@ -20,19 +22,15 @@ func TestPanic_WhileSending(t *testing.T) {
 	}
 	change := u.held
 	u.held, u.hold = nil, false
-	u.keys("!")
-	u.write("smoke")
-	u.keys("enter")
+	u.command("panic smoke")
 	if d := u.dialog(); d == nil || d.wish.Verb != live.PanicNow {
 		t.Fatalf("no preview of the panic:\n%s", u.text())
 	}
 	u.hold = true
 	u.accept()
 	u.wants("sending: panic", "and connect rail0 1>36")
-	u.keys("!")
-	u.write("more smoke")
 	u.hold = false
-	u.keys("enter")
+	u.keys("!")
 	if u.dialog() != nil {
 		t.Error("a panic was begun while another was being sent")
 	}
@@ -87,7 +85,10 @@ func TestCalls_CommandsOfThisLab(t *testing.T) {
 	u := newPages(t, s, Options{})
 	for _, tt := range []struct{ got, want string }{
 		{u.m.load("a b.yaml").CLI, "ocslab --lab 'my lab.yaml' --emulated run 'a b.yaml' --plan"},
-		{u.m.resume("20260101-1").CLI, "ocslab --lab 'my lab.yaml' --emulated runs resume 20260101-1"},
+		{
+			runscreen.Resume(u.m.Env(), "20260101-1").Ways[0].Then()[0].(screen.Call).CLI,
+			"ocslab --lab 'my lab.yaml' --emulated runs resume 20260101-1",
+		},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%q, want %q", tt.got, tt.want)
@@ -98,28 +99,26 @@ func TestCalls_CommandsOfThisLab(t *testing.T) {
 // Ensure the panic key works over whatever is open, and puts a change away that waits to be
 // accepted.
 func TestPanic_OverWindows(t *testing.T) {
-	u := newPages(t, tuitest.Testbed(), Options{})
+	u := newPages(t, busy(), Options{})
 	u.lab.Answer = possible
 	u.command("connect rail0 1>36")
-	u.keys("!")
-	if u.dialog() != nil {
-		t.Error("the preview is still open")
-	}
-	u.write("smoke")
-	u.keys("enter")
-	u.accept()
-	u.mutations(`apply panic --reason "smoke"`)
+	u.keys("!", "y")
+	u.mutations(`apply panic --reason "no reason given"`)
 
-	u.keys("?", "!")
-	u.wants("PANIC, reason:")
-	u.keys("esc", "esc")
+	for _, open := range []string{"?", "ctrl+p", "C", "q"} {
+		u.keys(open, "!")
+		if d := u.dialog(); d == nil || !d.isPanic() || len(u.m.layers) != 1 {
+			t.Errorf("%s: no panic is asked for, or not that alone:\n%s", open, u.text())
+		}
+		u.keys("esc")
+	}
 	u.command("connect rail0 1>36")
 	u.m.readOnly = true
 	u.keys("!")
-	if u.dialog() == nil {
+	if d := u.dialog(); d == nil || d.isPanic() {
 		t.Error("read-only lets the panic key put a preview away")
 	}
-	u.mutations(`apply panic --reason "smoke"`)
+	u.mutations(`apply panic --reason "no reason given"`)
 }
 
 // Ensure nobody is told that nothing was sent when a part was.

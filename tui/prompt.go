@@ -91,7 +91,6 @@ type prompt struct {
 	title string
 	hint  string // what it is for, while nothing is typed
 	edit  editor
-	bad   bool // the title is a warning
 
 	// complete returns how many characters of the text stay, and what can follow; nil: nothing
 	// is completed.
@@ -111,6 +110,13 @@ type prompt struct {
 }
 
 func (p *prompt) text() bool { return true }
+
+func (p *prompt) close(m *model) {
+	m.drop(p)
+	if p.cancel != nil {
+		p.cancel(m)
+	}
+}
 
 // open puts the prompt up, with a text in it.
 func (m *model) open(p *prompt, text string) {
@@ -133,10 +139,7 @@ func (p *prompt) offer() {
 func (p *prompt) key(m *model, k tea.KeyMsg) tea.Cmd {
 	switch k.String() {
 	case "esc", "ctrl+c":
-		m.drop(p)
-		if p.cancel != nil {
-			p.cancel(m)
-		}
+		p.close(m)
 		return nil
 	case "enter":
 		text := p.edit.String()
@@ -236,11 +239,7 @@ func (p *prompt) draw(_ *model, a canvas.Area) {
 	a.Modal()
 	above, bottom := a.Bottom(2)
 	bottom.Clear()
-	title := canvas.S(canvas.Accent)
-	if p.bad {
-		title = canvas.S(canvas.Bad, canvas.Reverse)
-	}
-	x := bottom.Text(0, 0, " "+p.title, title)
+	x := bottom.Text(0, 0, " "+p.title, canvas.S(canvas.Accent))
 	if p.title != ":" && p.title != "/" {
 		x++
 	}
@@ -310,22 +309,6 @@ func (m *model) askFilter() {
 	}, m.filters[at].String())
 }
 
-// askPanic asks for the reason of a panic, which there must be.
-func (m *model) askPanic() {
-	m.open(&prompt{
-		title: "PANIC, reason:", bad: true, hint: "darkens the lab's ports after a preview",
-		check: func(_ *model, text string) string {
-			if strings.TrimSpace(text) == "" {
-				return "a panic needs a reason, for those who find the lab dark"
-			}
-			return ""
-		},
-		enter: func(m *model, text string) tea.Cmd {
-			return m.request(screen.Propose{Wish: live.Wish{Verb: live.PanicNow, Reason: strings.TrimSpace(text)}})
-		},
-	}, "")
-}
-
 // ask asks what a screen wants to know.
 func (m *model) ask(q screen.Ask) {
 	then := func(m *model, answer string) tea.Cmd {
@@ -333,16 +316,6 @@ func (m *model) ask(q screen.Ask) {
 			return nil
 		}
 		return m.requests(q.Then(answer))
-	}
-	if len(q.Choices) > 0 {
-		items := make([]item, len(q.Choices))
-		for i, c := range q.Choices {
-			items[i] = item{text: c.Value, about: c.About}
-		}
-		p := newPicker(q.Title, items)
-		p.pick = func(m *model, it item) tea.Cmd { return then(m, it.text) }
-		m.push(p)
-		return
 	}
 	p := &prompt{title: q.Title + ":", enter: then}
 	if q.Files {

@@ -66,7 +66,9 @@ func Run(ctx context.Context, opt Options) error {
 	if err != nil {
 		return err
 	}
-	program := tea.NewProgram(m, m.options(ctx, opt.In, out)...)
+	var in io.Reader
+	in, m.marks = newInput(opt.In, time.Now)
+	program := tea.NewProgram(m, m.options(ctx, in, out)...)
 
 	// SIGTERM and SIGINT are bubbletea's; a terminal that is closed says SIGHUP.
 	hangup := make(chan os.Signal, 1)

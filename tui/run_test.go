@@ -287,3 +287,33 @@ func TestProgram_Change(t *testing.T) {
 		t.Errorf("the lab was asked for %q", got)
 	}
 }
+
+// Ensure that in the program as it runs keys are told apart by the read that they came with: a panic key among others
+// opens the question and nothing else, and a y in a later read answers it.
+func TestRun_Burst(t *testing.T) {
+	lab := tuitest.NewLab(tuitest.Testbed())
+	lab.Answer = possible
+	applied := make(chan live.Preview, 9)
+	lab.Become = func(p live.Preview) live.Outcome {
+		applied <- p
+		return live.Outcome{Title: p.Title}
+	}
+	_, keyboard, ended := start(t, t.Context(), lab)
+	for _, read := range []string{"!smoke\ry", "\x1b", "\x1b[200~y!\ry\x1b[201~", "y"} { // a read each: it is a pipe
+		if _, err := io.WriteString(keyboard, read); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p := <-applied; p.Wish.Verb != live.PanicNow {
+		t.Errorf("y did %q", p.Title)
+	}
+	if _, err := io.WriteString(keyboard, "q"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if got := lab.Mutations(); !slices.Equal(got, []string{`apply panic --reason "no reason given"`}) {
+		t.Errorf("the keys did %q", got)
+	}
+}

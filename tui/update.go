@@ -12,6 +12,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"github.com/ocslab/ocslab/lab/blackout"
 	"github.com/ocslab/ocslab/tui/canvas"
 	"github.com/ocslab/ocslab/tui/filter"
 	"github.com/ocslab/ocslab/tui/keymap"
@@ -29,8 +30,16 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		m.w, m.h = msg.Width, msg.Height
 	case tea.KeyMsg:
+		if m.marks == nil {
+			m.begin(m.now(), msg.Type != tea.KeyRunes || len(msg.Runes) == 1 && !msg.Paste)
+		}
 		cmd = m.key(msg)
 	case tea.MouseMsg:
+		if at, alone, ok := m.marks.parse(msg); ok {
+			m.begin(at, alone)
+			m.dirty = was
+			return m, nil
+		}
 		cmd = m.mouse(msg)
 	case stateMsg:
 		m.take()
@@ -69,39 +78,58 @@ func (m *model) places() []keymap.Where {
 	return append(slices.Clip(m.screen().Where()), keymap.Everywhere)
 }
 
-// key takes a key that was pressed.
+// key takes a key, or several.
 func (m *model) key(k tea.KeyMsg) tea.Cmd {
-	m.pressed = k.String()
-	if m.tooSmall() {
-		// What cannot be seen is not acted on.
-		if b, ok := keymap.For(m.pressed, keymap.Everywhere); ok && b.Action == keymap.Quit && m.top() == nil {
+	alone := m.read.alone && !k.Paste && (k.Type != tea.KeyRunes || len(k.Runes) == 1)
+	m.read.alone = false // bubbletea makes several keys of a sequence that it does not know
+	switch {
+	case m.read.shut:
+		return nil
+	case alone:
+		return m.press(k)
+	}
+	m.read.acting = true
+	defer func() { m.read.acting = false }()
+	return m.burst(k)
+}
+
+// press takes a key that arrived alone.
+func (m *model) press(k tea.KeyMsg) tea.Cmd {
+	top := m.top()
+	switch {
+	case isPanic(k) && !m.typing(k):
+		return m.panicOver()
+	case m.tooSmall():
+		// What cannot be seen is not acted on. Of a panic all is seen that there is to know.
+		if d, ok := top.(*dialog); ok && d.isPanic() {
+			return d.key(m, k)
+		}
+		if b, ok := keymap.For(k.String(), keymap.Everywhere); ok && b.Action == keymap.Quit && top == nil {
 			return m.quit()
 		}
 		return nil
-	}
-	top := m.top()
-	if top != nil && top.text() {
-		return top.key(m, asText(k))
-	}
-	if k.Paste {
-		// A text that is pasted by mistake must not act as if its letters had been pressed.
-		m.say("pasted text is not taken as keys: press : or / first, then paste", false)
-		return nil
-	}
-	if k.Type == tea.KeyRunes && len(k.Runes) > 1 {
-		return m.burst(k)
-	}
-	if top != nil {
-		if b, ok := keymap.For(m.pressed, keymap.Everywhere); ok && b.Action == keymap.Panic {
-			return m.panicOver()
-		}
+	case top != nil:
 		return top.key(m, k)
 	}
-	b, ok := keymap.For(m.pressed, m.places()...)
+	b, ok := keymap.For(k.String(), m.places()...)
 	if !ok {
 		return nil
 	}
 	return m.do(b.Action)
+}
+
+// isPanic reports whether a key is the panic key.
+func isPanic(k tea.KeyMsg) bool {
+	b, _ := keymap.For(k.String(), keymap.Everywhere)
+	return b.Action == keymap.Panic
+}
+
+// typing reports whether the panic key is a letter: in a prompt, which must have been open when the read began that
+// the key came with. A list to pick from is no prompt: nothing in it has such a letter. With alt it is no letter
+// either, but has arrived together with an esc.
+func (m *model) typing(k tea.KeyMsg) bool {
+	p, ok := m.top().(*prompt)
+	return ok && m.read.began == layer(p) && !k.Alt && !m.tooSmall()
 }
 
 // asText marks several letters that came at once as pasted: otherwise the word "enter" has the
@@ -111,49 +139,78 @@ func asText(k tea.KeyMsg) tea.KeyMsg {
 	return k
 }
 
-// panicOver asks for the reason of a panic over whatever is open: a change that waits to be
+// panicOver asks whether to panic, in place of whatever is open: a change that waits to be
 // accepted is put away, which accepts nothing.
 func (m *model) panicOver() tea.Cmd {
-	if m.gate(keymap.Panic) == nil {
-		for _, l := range slices.Clone(m.layers) {
-			if d, ok := l.(*dialog); ok {
-				d.close(m)
-			}
-		}
+	if d, ok := m.top().(*dialog); ok && d.isPanic() {
+		d.urgent = true
+		return nil
 	}
-	return m.do(keymap.Panic)
+	if m.gate(keymap.Panic) == nil && m.panicking == nil {
+		m.closeAll()
+	}
+	cmd := m.do(keymap.Panic)
+	if d, ok := m.top().(*dialog); ok && d.isPanic() {
+		d.urgent = true
+	}
+	return cmd
 }
 
-// burst takes several letters that came at once: from a key held down on a slow line, from
-// somebody who types fast, or from a paste in a terminal that does not mark these. Moves of
-// the cursor are carried out, and of the screen where no window is open, and what follows :
-// or / or ' is text. The first letter that is anything else ends it, and is left alone with
-// all behind it, since nobody has seen what the letters before have done.
+// burst takes keys of a read that has several: from a key held down on a slow line, from somebody who types fast, or
+// from a paste, whether the terminal marks it or not. Moves of the cursor are carried out, and of the screen where no
+// window is open, and what follows : or / or ' is text. The first key that is anything else ends it, and is left alone
+// with all behind it, since nobody has seen what the keys before have done. Only the panic key always counts, and then
+// nothing behind it does.
 func (m *model) burst(k tea.KeyMsg) tea.Cmd {
 	var cmds []tea.Cmd
-	for i, r := range k.Runes {
-		one := tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}, Alt: k.Alt}
-		m.pressed = one.String()
-		top := m.top()
-		if top != nil && top.text() {
-			rest := tea.KeyMsg{Type: tea.KeyRunes, Runes: k.Runes[i:]}
-			return tea.Batch(append(cmds, top.key(m, asText(rest)))...)
+	letters := k.Type == tea.KeyRunes
+	for i := 0; i == 0 || letters && i < len(k.Runes); i++ {
+		one := k
+		if letters && len(k.Runes) > 0 {
+			one.Runes, one.Paste = k.Runes[i:i+1], false
 		}
-		b, ok := keymap.For(m.pressed, m.places()...)
+		name := one.String()
+		if isPanic(one) && !m.typing(k) {
+			m.read.shut = true
+			return tea.Batch(append(cmds, m.panicOver())...)
+		}
+		top := m.top()
+		b, ok := keymap.For(name, m.places()...)
 		switch {
+		case m.read.stray || m.tooSmall():
+		case top != nil && top.text():
+			rest := k
+			if letters {
+				n := len(k.Runes)
+				panics := func(r rune) bool { return isPanic(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}}) }
+				if j := slices.IndexFunc(k.Runes[i:], panics); j >= 0 && !m.typing(k) {
+					n = i + j
+				}
+				rest.Runes = k.Runes[i:n]
+				i = n - 1
+			}
+			cmds = append(cmds, top.key(m, asText(rest)))
+		case k.Paste:
+			// A text that is pasted by mistake must not act as if its letters had been pressed.
+			m.stray("pasted text is not taken as keys: press : or / first, then paste")
 		case ok && isMove(b.Action) && top != nil:
 			cmds = append(cmds, top.key(m, one))
 		case ok && (isMove(b.Action) || isNavigation(b.Action)) && top == nil:
 			cmds = append(cmds, m.do(b.Action))
+			if b.Action == keymap.GoTo && (m.top() == nil || !m.top().text()) {
+				m.read.stray = true // what follows was meant for its prompt
+			}
 		default:
-			m.say(m.pressed+" was left alone: of several keys at once, as from a paste, only moves are taken", false)
-			return tea.Batch(cmds...)
-		}
-		if b.Action == keymap.GoTo && (m.top() == nil || !m.top().text()) {
-			return tea.Batch(cmds...) // what follows was meant for its prompt
+			m.stray(keymap.Name(name) + " was left alone: of several keys at once, as from a paste, only moves are taken")
 		}
 	}
 	return tea.Batch(cmds...)
+}
+
+// stray leaves a key alone with all that came behind it at once, and says why.
+func (m *model) stray(why string) {
+	m.read.stray = true
+	m.say(why, false)
 }
 
 // isMove reports whether an action only moves the cursor, or what is seen.
@@ -240,7 +297,7 @@ func (m *model) do(act keymap.Action) tea.Cmd {
 	case keymap.Redo:
 		return m.request(screen.Propose{Wish: live.Wish{Verb: live.Redo}})
 	case keymap.Panic:
-		m.askPanic()
+		return m.request(screen.Propose{Wish: live.Wish{Verb: live.PanicNow, Reason: blackout.NoReason}})
 	case keymap.Lift:
 		return m.request(screen.Propose{Wish: live.Wish{Verb: live.Lift}})
 	default:
@@ -360,38 +417,23 @@ func (m *model) setTheme(name string) {
 
 // quit quits, or asks first when something is under way.
 func (m *model) quit() tea.Cmd {
+	stay := func(m *model) { m.quitting = false }
 	switch {
 	case m.isSending() && m.quitting:
-		m.confirm("a change is being sent",
-			screen.Choice{Value: "wait", About: "until it has been read back"},
-			screen.Choice{Value: "quit now", About: "what becomes of the change is not watched any more"},
-			func() tea.Cmd { return tea.Quit })
+		m.confirm(&question{title: "quit now, while a change is being sent", no: stay, ways: []way{
+			{about: "What becomes of the change is not watched any more.", do: func(*model) tea.Cmd { return tea.Quit }},
+		}})
 	case m.isSending():
 		m.quitting = true
 		m.say("quits as soon as the change has been read back", false)
 	case runUnderWay(m.newest):
-		m.confirm("a run is under way",
-			screen.Choice{Value: "stay", About: "and let it run"},
-			screen.Choice{Value: "quit", About: "the run ends after the point under way, and puts the light back"},
-			func() tea.Cmd { return tea.Quit })
+		m.confirm(&question{title: "quit, while a run is under way", no: stay, ways: []way{
+			{about: "The run ends after the point under way, and puts the light back.", do: func(*model) tea.Cmd { return tea.Quit }},
+		}})
 	default:
 		return tea.Quit
 	}
 	return nil
-}
-
-// confirm asks for one of two, the first of which does nothing.
-func (m *model) confirm(title string, no, yes screen.Choice, then func() tea.Cmd) {
-	p := newPicker(title, []item{{text: no.Value, about: no.About}, {text: yes.Value, about: yes.About}})
-	p.pick = func(m *model, it item) tea.Cmd {
-		if it.text == yes.Value {
-			return then()
-		}
-		m.quitting = false
-		return nil
-	}
-	p.cancel = func(m *model) { m.quitting = false }
-	m.push(p)
 }
 
 // readOnlyMsg is what the lab said to the wish for read-only, or for its end.
@@ -402,6 +444,10 @@ type readOnlyMsg struct {
 
 // setReadOnly begins or ends read-only. It begins here at once, whatever the lab says.
 func (m *model) setReadOnly(on bool) tea.Cmd {
+	if !on && m.read.acting {
+		m.stray("read-only was not ended by several keys at once, as from a paste")
+		return nil
+	}
 	if !on && m.opt.ReadOnly {
 		m.say("started read-only, so it stays so: start ocslab tui without --read-only", true)
 		return nil
@@ -458,9 +504,15 @@ func (m *model) request(r screen.Request) tea.Cmd {
 		m.fail("", err)
 		return nil
 	}
+	if c, ok := r.(screen.Call); ok && c.Mutates && m.read.acting {
+		m.stray(c.Doing + ": not begun by several keys at once, as from a paste")
+		return nil
+	}
 	switch r := r.(type) {
 	case screen.Propose:
 		return m.propose(r.Wish)
+	case screen.Confirm:
+		m.confirm(m.questionOf(r))
 	case screen.Goto:
 		m.goTo(r)
 	case screen.Say:
@@ -533,14 +585,6 @@ func (m *model) load(path string) screen.Call {
 	return screen.Call{
 		Doing: "loading " + path, CLI: m.newest.Command("run", path, "--plan"),
 		Do: func(ctx context.Context, l live.Lab) error { return l.LoadRun(ctx, path) },
-	}
-}
-
-// resume is the request to go on with a run.
-func (m *model) resume(id string) screen.Call {
-	return screen.Call{
-		Doing: "going on with " + id, CLI: m.newest.Command("runs", "resume", id), Mutates: true,
-		Do: func(ctx context.Context, l live.Lab) error { return l.Resume(ctx, id) },
 	}
 }
 

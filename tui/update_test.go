@@ -17,6 +17,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/muesli/termenv"
 
+	"github.com/ocslab/ocslab/lab/blackout"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/tui/keymap"
 	"github.com/ocslab/ocslab/tui/live"
@@ -48,9 +49,9 @@ func TestDialog_Accept(t *testing.T) {
 }
 
 // Every key but y leaves everything as it is; those for it also close the window, and so
-// does that for a panic, which cannot wait.
+// does that for a panic, which cannot wait. Enter does neither.
 func TestDialog_OtherKeys(t *testing.T) {
-	for _, k := range append(allKeys(), "Y", "j", "tab", "space", "ctrl+y", "alt+y", "ctrl+j", "ctrl+m") {
+	for _, k := range append(allKeys(), "j", "tab", "space", "ctrl+y", "alt+y", "ctrl+j", "ctrl+m") {
 		if k == "y" {
 			continue
 		}
@@ -59,9 +60,12 @@ func TestDialog_OtherKeys(t *testing.T) {
 		u.keys(k)
 		u.mutations()
 		b, _ := keymap.For(k, keymap.InPreview)
-		want := b.Action == keymap.Cancel || k == "!"
-		if closed := u.dialog() == nil; closed != want {
+		want := b.Action == keymap.Cancel || k == "!" || k == "alt+!"
+		if closed := u.dialog() == nil || u.dialog().isPanic(); closed != want {
 			t.Errorf("%s: closed: %t", k, closed)
+		}
+		if k == "enter" {
+			u.wants("y does it, esc does not")
 		}
 	}
 }
@@ -130,13 +134,6 @@ func TestDialog_OtherKeyThanOpened(t *testing.T) {
 	if slices.Contains(accept.Keys, "enter") {
 		t.Error("enter, which opens previews, accepts them")
 	}
-	// Even if a screen proposed something on y:
-	u := newPages(t, tuitest.Testbed(), Options{})
-	u.lab.Answer = risky
-	u.m.pressed = "y"
-	u.request(screen.Propose{Wish: live.Wish{Verb: live.Undo}})
-	u.accept()
-	u.mutations()
 }
 
 func TestDialog_Policy(t *testing.T) {
@@ -350,24 +347,27 @@ func TestDialog_Mouse(t *testing.T) {
 func TestPanic(t *testing.T) {
 	u := newPages(t, tuitest.Testbed(), Options{})
 	u.lab.Answer = possible
-	u.keys("!", "enter")
-	u.wants("a panic needs a reason")
-	u.write("fibre cut")
-	u.keys("enter")
-	if d := u.dialog(); d == nil || d.wish.Reason != "fibre cut" {
+	u.keys("!", "!", "enter")
+	if d := u.dialog(); d == nil || d.wish.Reason != blackout.NoReason {
 		t.Fatal("no preview of the panic")
 	}
-	u.accept()
-	u.mutations(`apply panic --reason "fibre cut"`)
+	u.keys("y") // at once
+	u.mutations(`apply panic --reason "no reason given"`)
 	u.command("panic smoke in the rack")
 	u.accept()
-	u.mutations(`apply panic --reason "fibre cut"`, `apply panic --reason "smoke in the rack"`)
+	u.mutations(`apply panic --reason "no reason given"`, `apply panic --reason "smoke in the rack"`)
+	u.command("panic")
+	u.keys("esc")
+	if u.dialog() != nil {
+		t.Error("esc does not close the question")
+	}
+	u.mutations(`apply panic --reason "no reason given"`, `apply panic --reason "smoke in the rack"`)
 }
 
 func TestPaste(t *testing.T) {
 	for _, b := range keymap.Bindings() {
 		for _, k := range b.Keys {
-			if len(k) != 1 {
+			if len(k) != 1 || b.Action == keymap.Panic {
 				continue
 			}
 			u := newPages(t, busy(), Options{})
@@ -441,7 +441,7 @@ func TestBurst_Navigation(t *testing.T) {
 		says string
 	}{
 		{"2jj", 1, ""}, {"3C", 2, "C was left alone"}, {"45", 4, ""}, {"1vv", 0, ""}, {"-", 4, ""}, {"1c2", 0, "c was left alone"},
-		{"2u", 1, "u was left alone"}, {"1!", 0, "! was left alone"}, {"2y1", 1, "y was left alone"}, {"1R", 0, "R was left alone"},
+		{"2u", 1, "u was left alone"}, {"2y1", 1, "y was left alone"}, {"1R", 0, "R was left alone"},
 	}
 	for _, x := range tests {
 		u.send(burst(x.keys))
@@ -595,7 +595,7 @@ func TestQuit(t *testing.T) {
 	u.hold = true
 	u.accept()
 	u.keys("q", "q")
-	u.wants("a change is being sent", "quit now")
+	u.wants("quit now, while a change is being sent?")
 	u.keys("esc")
 	u.keys("q")
 	u.release()
@@ -605,13 +605,12 @@ func TestQuit(t *testing.T) {
 
 	s := busy()
 	u = newPages(t, s, Options{})
-	u.keys("q", "enter")
-	if u.quit {
-		t.Error("the default leaves the run")
+	u.keys("q", "enter", "q") // the last closes the question
+	if u.quit || u.m.top() != nil {
+		t.Error("q and enter quit during a run, or leave the question open")
 	}
 	u.keys("q")
-	u.write("quit")
-	u.keys("enter")
+	u.accept()
 	if !u.quit {
 		t.Error("cannot be quit during a run")
 	}
@@ -662,29 +661,29 @@ func TestMouse(t *testing.T) {
 
 func TestMouse_Released(t *testing.T) {
 	u := newPages(t, tuitest.Testbed(), Options{})
-	if cmd := u.m.key(key("M")); fmt.Sprintf("%T", cmd()) != fmt.Sprintf("%T", tea.DisableMouse()) {
+	if cmd := u.m.press(key("M")); fmt.Sprintf("%T", cmd()) != fmt.Sprintf("%T", tea.DisableMouse()) {
 		t.Error("M does not leave the mouse to the terminal")
 	}
 	if cmd := u.m.mouseAgain(); cmd != nil {
 		t.Error("takes the mouse that was left to the terminal")
 	}
-	if cmd := u.m.key(key("M")); fmt.Sprintf("%T", cmd()) != fmt.Sprintf("%T", tea.EnableMouseCellMotion()) {
+	if cmd := u.m.press(key("M")); fmt.Sprintf("%T", cmd()) != fmt.Sprintf("%T", tea.EnableMouseCellMotion()) {
 		t.Error("M does not take the mouse back")
 	}
 }
 
 func TestCopy(t *testing.T) {
 	u := newPages(t, tuitest.Testbed(), Options{})
-	u.keys("y")
+	u.keys("Y")
 	u.wants("nothing here to copy")
 	u.page().copies = "1>33\n2>34"
-	u.keys("y")
+	u.keys("Y")
 	u.wants("copied 2 lines")
 	if got, want := u.out.String(), "\x1b]52;c;"+base64.StdEncoding.EncodeToString([]byte("1>33\n2>34"))+"\x07"; got != want {
 		t.Errorf("wrote %q, want %q", got, want)
 	}
 	u.page().copies = strings.Repeat("x", mostCopied+1)
-	u.keys("y")
+	u.keys("Y")
 	u.wants("ctrl+s saves it")
 }
 
@@ -737,7 +736,7 @@ func TestEdit(t *testing.T) {
 	if err := os.WriteFile("opus-testbed.yaml", []byte("a"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if u.m.key(key("e")) == nil {
+	if u.m.press(key("e")) == nil {
 		t.Fatal("no editor")
 	}
 	info, err := os.Stat("opus-testbed.yaml")
@@ -871,6 +870,9 @@ func TestCommand_Run(t *testing.T) {
 		t.Error("runs what could not be loaded")
 	}
 	u.command("resume 20261122T150405-x-1a2b")
+	u.mutations()
+	u.wants("go on with 20261122T150405-x-1a2b?")
+	u.accept()
 	u.mutations("resume 20261122T150405-x-1a2b")
 }
 
@@ -1008,18 +1010,13 @@ func TestAsk(t *testing.T) {
 		got = append(got, answer)
 		return []screen.Request{screen.Say{Text: "answered " + answer}}
 	}
-	u.request(screen.Ask{Title: "run it now?", Choices: []screen.Choice{{Value: "no"}, {Value: "yes"}}, Then: then})
-	u.keys("enter")
-	u.request(screen.Ask{Title: "run it now?", Choices: []screen.Choice{{Value: "no"}, {Value: "yes"}}, Then: then})
-	u.write("y")
-	u.keys("enter")
 	u.request(screen.Ask{Title: "port", Initial: "12", Then: then})
 	u.write(">40")
 	u.keys("enter")
 	u.wants("answered 12>40")
 	u.request(screen.Ask{Title: "port", Then: then})
 	u.keys("esc")
-	if !slices.Equal(got, []string{"no", "yes", "12>40"}) {
+	if !slices.Equal(got, []string{"12>40"}) {
 		t.Errorf("answers: %q", got)
 	}
 }
@@ -1051,7 +1048,7 @@ func TestWindow(t *testing.T) {
 	u.write("y 7")
 	u.keys("enter")
 	u.wants(" of 19")
-	u.keys("y")
+	u.keys("Y")
 	u.wants("copied 19 lines")
 	u.keys("esc", "esc")
 	if u.m.top() != nil {

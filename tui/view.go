@@ -101,6 +101,9 @@ func (m *model) draw(a canvas.Area) {
 // drawTooSmall says why nothing is to be seen.
 func (m *model) drawTooSmall(a canvas.Area) {
 	text := fmt.Sprintf("too small: %d x %d, needs %d x %d", m.w, m.h, leastW, leastH)
+	if d, ok := m.top().(*dialog); ok && d.isPanic() {
+		text = describe(d.wish) + "? " + confirmKeys()
+	}
 	if m.isReadOnly() {
 		text = "READ-ONLY; " + text
 	}

@@ -75,7 +75,7 @@ func (s *screen) keys(keys ...string) {
 // literal types text as it is.
 func (s *screen) literal(text string) {
 	s.t.Helper()
-	s.note("types %s", text)
+	s.note("types %q", text)
 	s.tmux("send-keys", "-l", text)
 }
 
@@ -186,9 +186,13 @@ protect: [rail0/31]
 	s := newScreen(t, 120, 40, env, ocslab, "--lab", lab, "tui")
 	s.want(`bench  REAL`, `1 switch up`, `1>33 free`)
 
-	s.keys("Right", "Enter")
-	s.want(`─ preview ─`, `\+ 1>34 +gpu1/ens1f0 → gpu2/ens1f0`, `\$ ocslab --lab \S+ connect rail0 '1>34'`, `\[ enter +do nothing \]`)
-	s.keys("Enter") // the default does nothing
+	s.keys("Right")
+	s.want(`1>34 free`) // keys that arrive together would not act
+	s.keys("Enter")
+	s.want(`─ preview ─`, `\+ 1>34 +gpu1/ens1f0 → gpu2/ens1f0`, `\$ ocslab --lab \S+ connect rail0 '1>34'`, `\[ esc +do nothing \]`)
+	s.keys("Enter")
+	s.want(`─ preview ─`, `y does it, esc does not`)
+	s.keys("Escape")
 	s.gone(`─ preview ─`)
 	s.want(`1>34 free`)
 	s.keys("Enter")
@@ -213,6 +217,7 @@ protect: [rail0/31]
 	s.keys("v") // the list
 	s.want(`1 +34 +gpu1/ens1f0`, `5 +40`)
 	s.keys("/")
+	s.want(`fuzzy words`) // before that ! is the panic key
 	s.literal("!others")
 	s.gone(`(?m)^\W+5 +40`)
 	s.keys("Enter") // kept
@@ -276,21 +281,51 @@ func emulated(t *testing.T, ocslab, addr string) *device {
 	return d
 }
 
+// Ensure a panic key that arrives with others in one write asks for the panic and does nothing else, and that
+// one y in a write of its own does it.
+func TestTUI_Burst(t *testing.T) {
+	dir := t.TempDir()
+	env := []string{"OCSLAB_STATE_DIR=" + filepath.Join(dir, "state"), "HOME=" + dir, "TERM=screen-256color", "NO_COLOR=1", "LANG=C.UTF-8"}
+	s := newScreen(t, 120, 40, env, installed(t), "tui", "--rung", "memory")
+	s.want(`1 switch up`)
+	s.keys("Right")
+	s.want(`1>34 free`)
+	s.keys("Enter")
+	s.want(`do nothing \]`, `\+ 1>34`)
+	s.accept()
+	s.want(`● 1>34 light`)
+	s.literal("!smoke\ry")
+	s.want(`─ panic ─`, `panic: no reason given`, `rail0\s`, `y do it`)
+	s.until("1 circuit, and no panic in force", func(text string) bool {
+		return strings.Contains(text, "1 circuit") && !strings.Contains(text, "PANIC since")
+	})
+	s.keys("y")
+	s.want(`PANIC since .*no reason given`, `rail0 .*(closed|removed)`)
+	s.keys("q")
+	s.want(`exit code 0`)
+	t.Logf("\n%s", s.script.String())
+}
+
 // Ensure that in read-only mode nothing that is typed or clicked reaches a switch.
 func TestTUI_ReadOnly(t *testing.T) {
 	dir := t.TempDir()
 	env := []string{"OCSLAB_STATE_DIR=" + filepath.Join(dir, "state"), "HOME=" + dir, "TERM=screen-256color", "NO_COLOR=1", "LANG=C.UTF-8"}
 	s := newScreen(t, 100, 30, env, installed(t), "tui", "--read-only", "--rung", "memory")
 	s.want(`READ-ONLY`, `1 switch up`)
-	s.keys("Right", "Enter")
-	s.want(`read-only`)
-	for _, key := range []string{"c", "d", "C", "u", "U", "!", "e"} {
-		s.keys(key)
+	s.keys("Right")
+	s.want(`1>34 free`)
+	s.keys("Enter")
+	s.want(`✗ connect: read-only`)
+	for _, x := range [][2]string{
+		{"d", "disconnect"}, {"c", "connect"}, {"C", "configure"}, {"u", "undo"}, {"U", "redo"}, {"!", "panic"}, {"e", "edit"},
+	} {
+		s.keys(x[0])
+		s.want(`✗ ` + x[1] + `: read-only`)
 	}
 	s.keys(":")
 	s.literal("connect rail0 1>34")
 	s.keys("Enter")
-	s.want(`connect: read-only: nothing was sent`)
+	s.want(`:connect rail0 1>34`, `connect: read-only: nothing was sent`)
 	s.keys("Escape")
 	s.gone(`:connect`)
 	s.keys("v")
@@ -342,7 +377,9 @@ func TestTUI_Demo(t *testing.T) {
 	env := []string{"OCSLAB_STATE_DIR=" + filepath.Join(dir, "state"), "HOME=" + dir, "TMPDIR=" + dir, "TERM=screen-256color", "NO_COLOR=1", "LANG=C.UTF-8"}
 	s := newScreen(t, 120, 40, env, installed(t), "demo", "--tui", "--rung", "memory")
 	s.want(`1 switch up`)
-	s.keys("Right", "Enter")
+	s.keys("Right")
+	s.want(`1>34 free`)
+	s.keys("Enter")
 	s.want(`do nothing \]`, `\+ 1>34`)
 	s.accept()
 	s.want(`1>34 connected`)

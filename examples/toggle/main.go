@@ -35,12 +35,12 @@ func toggle(ctx context.Context, w io.Writer, path, to string, opt lab.Options) 
 		return err
 	}
 	want, err := file.Config(to) // circuits, by switch
-	opt.Command = "toggle -to " + to // for the history
-	l, maps := lab.New(file, opt), []map[string]ocs.Map{want}
-	defer l.Close()
 	if err != nil {
 		return err
 	}
+	opt.Command = "toggle " + to // for the history
+	l, maps := lab.New(file, opt), []map[string]ocs.Map{want}
+	defer l.Close()
 	bed, err := experiment.OpenTestbed(ctx, l, experiment.TestbedOptions{Maps: maps})
 	if err != nil {
 		return err

@@ -7,13 +7,12 @@ import (
 	"testing"
 
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/ocs"
 )
 
 const ci = "../ci.yaml"
 
-// The timeline has every stage of an emulated lab, the history both changes, and the lab
+// The timeline has every stage of an emulated lab, the history all changes, and the lab
 // is left as it was found.
 func TestToggle(t *testing.T) {
 	opt := lab.Options{Emulated: true, StateDir: t.TempDir()}
@@ -31,13 +30,13 @@ func TestToggle(t *testing.T) {
 	if got := holds(t, opt); !got.Equal(mine) {
 		t.Errorf("left with %v, found with %v", got, mine)
 	}
-	log, err := history.Open(opt.StateDir)
-	if err != nil {
-		t.Fatal(err)
+	entries, _, err := lab.Files(opt.StateDir).Entries()
+	if err != nil || len(entries) != 4 {
+		t.Fatalf("history: %+v, %v, want faster monitors, crossed, its way back, and the monitors as they were", entries, err)
 	}
-	entries, _, err := log.Entries()
-	if err != nil || len(entries) != 2 || entries[0].Change.Add.String() != "1>72,2>71,3>70,4>69,5>68,6>67,7>66,8>65" {
-		t.Errorf("history: %+v, %v, want crossed and its way back", entries, err)
+	monitors, crossed := entries[0], entries[1]
+	if len(monitors.Set) != 8 || monitors.UndoneBy != 4 || crossed.Change.Add.String() != "1>72,2>71,3>70,4>69,5>68,6>67,7>66,8>65" || crossed.Command != "toggle crossed" {
+		t.Errorf("history: %+v", entries)
 	}
 }
 

@@ -166,7 +166,8 @@ func (d *Domain) light(ctx context.Context, r Ref, path infinitehbd.State, lit f
 			ccs = append(ccs, c)
 		}
 	}
-	_, err = sw.Gate().Apply(ctx, lab.Intent{On: sw, Want: ocs.MustMap(ccs...), Policy: ocs.Overwrite})
+	// The check looks at the light itself: lanes whose cables are wrong are dark.
+	_, err = sw.Gate().Apply(ctx, lab.Intent{On: sw, Want: ocs.MustMap(ccs...), Policy: ocs.Overwrite, Verify: lab.VerifyTable})
 	return err
 }
 

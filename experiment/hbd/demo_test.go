@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"github.com/ocslab/ocslab/experiment/runs"
+	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/topology/infinitehbd"
 )
 
-// demo gives the demonstration, and returns its stages by name and its store.
-func demo(t testing.TB, model string) (map[string]DemoStage, *runs.Store) {
+// demo gives the demonstration, and returns its stages by name, its store, and the state directory.
+func demo(t testing.TB, model string) (map[string]DemoStage, *runs.Store, string) {
 	t.Helper()
 	dir := t.TempDir()
 	store, err := runs.Open(dir)
@@ -19,7 +20,7 @@ func demo(t testing.TB, model string) (map[string]DemoStage, *runs.Store) {
 	line := lineOf(t, 8, 2)
 	stages := map[string]DemoStage{}
 	if err := Demo(t.Context(), DemoOptions{
-		Options: Options{Store: store}, Model: model, Seed: 1,
+		Options: Options{Store: store}, Lab: lab.Options{StateDir: dir, Command: "demo infinitehbd"}, Model: model, Seed: 1,
 		Trace: []Event{{time.Hour, 3, true}, {2 * time.Hour, 3, false}}, TraceLine: line, TraceSize: 2, TraceFor: 3 * time.Hour,
 		Tell: func(s DemoStage) {
 			stages[s.Name] = s
@@ -31,13 +32,17 @@ func demo(t testing.TB, model string) (map[string]DemoStage, *runs.Store) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	return stages, store
+	return stages, store, dir
 }
 
 // Ensure the demonstration shows what is known of it: bundles switched by either plan, the break with 2 hops and none with
-// 3, the boundaries of a resize, the swapped cables; and that its runs are in the store with their light.
+// 3, the boundaries of a resize, the swapped cables; and that its runs are in the store with their light, and all it changed in the history.
 func TestDemo(t *testing.T) {
-	stages, store := demo(t, OneModule)
+	stages, store, dir := demo(t, OneModule)
+	entries, _, err := lab.Files(dir).Entries()
+	if err != nil || len(entries) < 32 || entries[0].Command != "demo infinitehbd" {
+		t.Errorf("history: %d changes, %v", len(entries), err)
+	}
 	if r := stages["program"].Report; r.Bundles != 32 || len(r.Groups) != 8 || len(r.Walk.Rings) != 8 {
 		t.Errorf("program: %d bundles, %d groups, %d rings", r.Bundles, len(r.Groups), len(r.Walk.Rings))
 	}

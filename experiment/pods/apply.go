@@ -66,8 +66,12 @@ func (c *Cables) namesOf(in func(crosswiring.Pair) bool) []string {
 // them go; [ErrOrder] if two pods would lose their last link by the order that was asked for; and [ocs.ErrVerify] if in the end the light
 // does not go where it should, and says where.
 func Apply(ctx context.Context, f *lab.File, cables *Cables, from, to *crosswiring.Config, opt Options) (*Report, error) {
-	a := &applying{file: f, cables: cables, opt: opt, to: to, report: &Report{}}
-	if err := a.check(from, to); err != nil {
+	return (&applying{file: f, cables: cables, opt: opt, to: to, report: &Report{}}).play(ctx, from)
+}
+
+// play is [Apply].
+func (a *applying) play(ctx context.Context, from *crosswiring.Config) (*Report, error) {
+	if err := a.check(from, a.to); err != nil {
 		return nil, err
 	}
 	if err := a.find(ctx, from); err != nil {
@@ -83,8 +87,9 @@ func Apply(ctx context.Context, f *lab.File, cables *Cables, from, to *crosswiri
 	if err != nil {
 		return a.report, err
 	}
-	opt.Options.Repeats, opt.Options.Opened, opt.Options.Reconcile, opt.Options.After = 1, a.opened, a.reconcile, a.after
-	result, err := sequence.Play(ctx, f, steps, opt.Options)
+	opt := a.opt.Options
+	opt.Repeats, opt.Opened, opt.Reconcile, opt.After = 1, a.opened, a.reconcile, a.after
+	result, err := sequence.Play(ctx, a.file, steps, opt)
 	a.finish(result)
 	return a.report, err
 }

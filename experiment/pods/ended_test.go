@@ -3,12 +3,15 @@ package pods
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ocslab/ocslab/experiment"
 	"github.com/ocslab/ocslab/experiment/runs"
 	"github.com/ocslab/ocslab/lab"
+	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/topology/crosswiring"
 )
@@ -50,15 +53,18 @@ func TestApply_Ended(t *testing.T) {
 			if _, err := Apply(t.Context(), l, cables, nil, from, opt); err != nil {
 				t.Fatal(err)
 			}
+			a := &applying{file: l, cables: cables, opt: opt, to: to, report: &Report{}}
 			acted := false
-			opt.Refuse = func(sw *lab.Opened, c ocs.Change) error {
-				if acted || sw.Name != "g0-k3" || c.Remove.Len() == 0 {
+			authority(opt.Options).Begun = func(entries []history.Entry) error {
+				if acted || entries[0].Switch != "g0-k3" || entries[0].Change.Remove.Len() == 0 {
 					return nil
 				}
 				acted = true
-				return tt.act(sw, cancel)
+				rigs := a.session.Testbed.Bench.Rigs
+				i := slices.IndexFunc(rigs, func(r *experiment.Rig) bool { return r.Name == "g0-k3" })
+				return tt.act(rigs[i].Switch.(*lab.Opened), cancel)
 			}
-			r, err := Apply(ctx, l, cables, from, to, opt)
+			r, err := a.play(ctx, from)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || r == nil {
 				t.Fatalf("error %v, report %+v", err, r)
 			}

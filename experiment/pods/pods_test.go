@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +18,8 @@ import (
 	"github.com/ocslab/ocslab/experiment/sequence"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/lab/history"
+	"github.com/ocslab/ocslab/lab/labtest"
+	"github.com/ocslab/ocslab/lab/lease"
 	"github.com/ocslab/ocslab/ocs"
 	"github.com/ocslab/ocslab/topology"
 	"github.com/ocslab/ocslab/topology/crosswiring"
@@ -31,13 +32,14 @@ func options(t *testing.T, name string, text []byte) sequence.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := history.Open(filepath.Join(t.TempDir(), "history"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	return sequence.Options{Name: name, LabText: text, Options: execution.Options{
-		Store: store, History: log, Command: "test", Lab: lab.Options{Emulated: true},
+		Store: store, Lab: lab.Options{Emulated: true, Authority: labtest.Around(lab.Files(t.TempDir())), Command: "test"},
 	}}
+}
+
+// authority is what the gate of labs with such options asks.
+func authority(opt sequence.Options) *labtest.Authority {
+	return opt.Lab.Authority.(*labtest.Authority)
 }
 
 // emulate returns an emulated lab with hosts for a fabric, and where its ports are.
@@ -199,14 +201,18 @@ type sent struct {
 	change ocs.Change
 }
 
-// recorded has opt note every change before it is sent.
+// recorded has opt note every change of circuits before it is sent.
 func recorded(opt *Options) *[]sent {
 	var mu sync.Mutex
 	all := &[]sent{}
-	opt.Refuse = func(sw *lab.Opened, c ocs.Change) error {
+	authority(opt.Options).Begun = func(entries []history.Entry) error {
 		mu.Lock()
 		defer mu.Unlock()
-		*all = append(*all, sent{sw.Name, c})
+		for _, e := range entries {
+			if len(e.Set) == 0 {
+				*all = append(*all, sent{e.Switch, e.Change})
+			}
+		}
 		return nil
 	}
 	return all
@@ -399,15 +405,17 @@ func TestApply_Lost(t *testing.T) {
 		name  string
 		spoil func(*Options)
 		lost  string
+		want  error
 	}{
 		{"odd", func(o *Options) {
-			o.Refuse = func(sw *lab.Opened, c ocs.Change) error {
-				if sw.Name == "g0-k3" && c.Remove.Len() > 0 && c.Add.Len() == 0 {
-					return refused
+			auth := authority(o.Options)
+			auth.Begun = func(entries []history.Entry) error {
+				if e := entries[0]; e.Switch == "g0-k3" && e.Change.Remove.Len() > 0 && e.Change.Add.Len() == 0 {
+					auth.Lease(e.Device, e.Change.Ports()[0])
 				}
 				return nil
 			}
-		}, "g0-k3"},
+		}, "g0-k3", lease.ErrLeased},
 		{"drain", func(o *Options) {
 			o.Drain = func(_ context.Context, p crosswiring.Pair) error {
 				if p.Index == 1 {
@@ -415,18 +423,18 @@ func TestApply_Lost(t *testing.T) {
 				}
 				return nil
 			}
-		}, "g0-k2"},
+		}, "g0-k2", refused},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			opt := Options{Options: options(t, "lost", text), Order: Paired}
 			opt.Leave = true
 			tt.spoil(&opt)
 			r, err := Apply(t.Context(), l, cables, from, to, opt)
-			if !errors.Is(err, refused) || r == nil || len(r.Lost) != 1 {
+			if !errors.Is(err, tt.want) || r == nil || len(r.Lost) != 1 {
 				t.Fatalf("error %v, report %+v", err, r)
 			}
 			x := r.Lost[0]
-			if x.Pair != (crosswiring.Pair{Index: 1}) || x.Failed != tt.lost || !errors.Is(x.Err, refused) || r.State == runs.Done || r.Followed != 0 {
+			if x.Pair != (crosswiring.Pair{Index: 1}) || x.Failed != tt.lost || !errors.Is(x.Err, tt.want) || r.State == runs.Done || r.Followed != 0 {
 				t.Errorf("lost %+v, state %s", x, r.State)
 			}
 			if tt.name == "drain" && !x.Back {
@@ -668,6 +676,9 @@ func TestDemo(t *testing.T) {
 		if s.Kept[crosswiring.Best] < s.Kept[crosswiring.Bisect] || s.Moved.Followed != 64 {
 			t.Errorf("%+v", s)
 		}
+	}
+	if len(authority(opt).Recorded(t)) == 0 {
+		t.Error("nothing of it is in the history")
 	}
 	if len(told["steps"].Table) != 4 {
 		t.Errorf("%+v", told["steps"])

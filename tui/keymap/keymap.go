@@ -97,7 +97,7 @@ const (
 	InExperiment Where = "experiment"
 	InDevices    Where = "devices"
 	InLog        Where = "log"
-	InPreview    Where = "preview" // a change that waits to be accepted
+	InPreview    Where = "preview" // something waits to be confirmed
 )
 
 // Binding is one action and its keys.
@@ -165,7 +165,7 @@ var bindings = []Binding{
 	{Action: Palette, Keys: []string{"ctrl+p"}, Help: "find whatever can be done", Where: []Where{Everywhere}},
 	{Action: Filter, Keys: []string{"/"}, Help: "filter: fuzzy words, 'exact, !inverse", Where: []Where{Everywhere}},
 	{Action: Freeze, Keys: []string{"f"}, Help: "freeze what is shown", Where: []Where{Everywhere}},
-	{Action: Copy, Keys: []string{"y"}, Help: "copy what the cursor is on", Where: []Where{Everywhere}},
+	{Action: Copy, Keys: []string{"Y"}, Help: "copy what the cursor is on", Where: []Where{Everywhere}},
 	{Action: Save, Keys: []string{"ctrl+s"}, Help: "save what is shown to a file", Where: []Where{Everywhere}, Mutates: true},
 	{Action: Edit, Keys: []string{"e"}, Help: "edit the lab file, or the experiment's, in $EDITOR", Where: []Where{Everywhere}, Mutates: true},
 	{Action: Mouse, Keys: []string{"M"}, Help: "leave the mouse to the terminal, or take it", Where: []Where{Everywhere}},
@@ -207,7 +207,8 @@ var bindings = []Binding{
 	{Action: Configure, Keys: []string{"C"}, Help: "bring a configuration of the lab about", Where: []Where{Everywhere}, Mutates: true, CLI: "ocslab apply FILE --mode update"},
 	{Action: Undo, Keys: []string{"u"}, Help: "take back the last change", Where: []Where{Everywhere}, Mutates: true, CLI: "ocslab undo"},
 	{Action: Redo, Keys: []string{"U", "ctrl+r"}, Help: "take back the last undo", Where: []Where{Everywhere}, Mutates: true, CLI: "ocslab undo ID"},
-	{Action: Panic, Keys: []string{"!"}, Help: "panic: no light from the lab's ports, at once", Where: []Where{Everywhere}, Mutates: true, CLI: "ocslab panic --reason TEXT"},
+	// Esc and ! that arrive together are alt+!.
+	{Action: Panic, Keys: []string{"!", "alt+!"}, Help: "panic: no light from the lab's ports, at once", Where: []Where{Everywhere}, Mutates: true, CLI: "ocslab panic --reason TEXT"},
 	{Action: Lift, Help: "end a panic: give back the light that it took", Where: []Where{Everywhere}, Mutates: true, CLI: "ocslab panic --lift"},
 
 	{Action: Open, Keys: []string{"o"}, Help: "choose an experiment", Where: []Where{InExperiment}, CLI: "ocslab run FILE --plan"},
@@ -220,8 +221,8 @@ var bindings = []Binding{
 	{Action: Abort, Keys: []string{"X"}, Help: "abort at once", Where: []Where{InExperiment}, Mutates: true, CLI: "ocslab runs abort RUN"},
 
 	{Action: Accept, Keys: []string{"y"}, Help: "do it", Where: []Where{InPreview}, Mutates: true},
-	{Action: Cancel, Keys: []string{"enter", "esc", "n", "q", "ctrl+c"}, Help: "do not", Where: []Where{InPreview}},
-	{Action: Policy, Keys: []string{"m"}, Help: "what may happen to other circuits: safe, update, overwrite", Where: []Where{InPreview}},
+	{Action: Cancel, Keys: []string{"esc", "n", "q", "ctrl+c"}, Help: "do not, and close", Where: []Where{InPreview}},
+	{Action: Policy, Keys: []string{"m"}, Help: "another way: what may happen to other circuits (safe, update, overwrite), or how to run", Where: []Where{InPreview}},
 	{Action: Up, Keys: []string{"up", "k"}, Help: "up", Where: []Where{InPreview}},
 	{Action: Down, Keys: []string{"down", "j"}, Help: "down", Where: []Where{InPreview}},
 	{Action: PageUp, Keys: []string{"pgup", "ctrl+b"}, Help: "a page up", Where: []Where{InPreview}},

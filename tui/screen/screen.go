@@ -52,7 +52,7 @@ type Screen interface {
 	Focus(subject string, e Env)
 	// Subject is what the cursor is on, as Focus takes it; "" if that is nothing.
 	Subject(e Env) string
-	// Copy is what y copies: the lines selected, or that under the cursor.
+	// Copy is what is copied: the lines selected, or that under the cursor.
 	Copy(e Env) string
 	// Status is a few words on where one is: "12 of 384, 2 selected".
 	Status(e Env) string
@@ -96,20 +96,31 @@ type Say struct {
 	Bad  bool
 }
 
-// Ask asks for a line of text, or for one of Choices. Then is called with the answer,
-// and not when it is cancelled.
+// Ask asks for a line of text. Then is called with the answer, and not when it is cancelled.
 type Ask struct {
 	Title   string
 	Initial string
-	Choices []Choice
 	Files   bool // completes names of files
 	Then    func(answer string) []Request
 }
 
-// Choice is one of several.
+// Choice is one of what a prompt completes.
 type Choice struct {
-	Value string // the answer
+	Value string // what is put in
 	About string // beside it
+}
+
+// Confirm asks whether to do something, in the window that the preview of a change has.
+type Confirm struct {
+	Title string // what is to be done: "abort the run 20261122T150405"
+	Ways  []Way  // to do it, at least one. The first is done unless another is chosen.
+}
+
+// Way is one way to do what is to be confirmed.
+type Way struct {
+	Name  string // one word; "" where there is no other way
+	About string // what follows from it, as a sentence
+	Then  func() []Request
 }
 
 // SaveAs asks for a name and writes a file.
@@ -143,6 +154,7 @@ func (Propose) request()  {}
 func (Goto) request()     {}
 func (Say) request()      {}
 func (Ask) request()      {}
+func (Confirm) request()  {}
 func (SaveAs) request()   {}
 func (EditFile) request() {}
 func (Call) request()     {}

@@ -220,38 +220,44 @@ func (s *Screen) begin(w what, r *live.Run, e screen.Env) []screen.Request {
 	case r.ID != "":
 		id, left = r.ID, resumable(r.State)
 	}
-	no := screen.Choice{Value: "no", About: "nothing is sent"}
+	resume := Resume(e, id)
+	call := resume.Ways[0].Then
+	resume.Ways[0].Then = func() []screen.Request {
+		s.what, s.row, s.rowTop = loaded, 0, 0
+		return call()
+	}
 	if w != loaded {
 		if !left {
 			return say("there is nothing left to do of this run: o opens its experiment, to run it anew")
 		}
-		return []screen.Request{screen.Ask{
-			Title: warned(e, "go on with "+id+"?"), Choices: []screen.Choice{no, {Value: "yes", About: "the points that are left, with the lab as it was stored with the run"}},
-			Then: func(answer string) []screen.Request {
-				if answer != "yes" {
-					return nil
-				}
-				return []screen.Request{s.resume(e, id)}
-			},
-		}}
+		return []screen.Request{resume}
 	}
-	choices := []screen.Choice{no, {Value: "yes", About: s.price(r)}}
+	c := screen.Confirm{Title: warned(e, "run "+name(r)), Ways: []screen.Way{{
+		Name: "anew", About: s.price(r), Then: func() []screen.Request { return []screen.Request{s.start(e, r, ocs.Safe)} },
+	}}}
 	if err := s.refusedOf(r); err != nil {
-		choices = append(choices, screen.Choice{Value: "update", About: "also move the circuits of others that are in the way: " + err.Error()})
+		c.Ways = append(c.Ways, screen.Way{
+			Name: "update", About: "also move the circuits of others that are in the way: " + err.Error(),
+			Then: func() []screen.Request { return []screen.Request{s.start(e, r, ocs.Update)} },
+		})
 	}
 	if left {
-		choices = append(choices, screen.Choice{Value: "resume", About: "only the points that are left of " + id})
+		resume.Ways[0].Name = "resume"
+		c.Ways = append(c.Ways, resume.Ways[0])
 	}
-	return []screen.Request{screen.Ask{Title: warned(e, "run "+name(r)+" now?"), Choices: choices, Then: func(answer string) []screen.Request {
-		switch answer {
-		case "yes":
-			return []screen.Request{s.start(e, r, ocs.Safe)}
-		case "update":
-			return []screen.Request{s.start(e, r, ocs.Update)}
-		case "resume":
-			return []screen.Request{s.resume(e, id)}
-		}
-		return nil
+	return []screen.Request{c}
+}
+
+// Resume asks whether to go on with a run that was stopped or killed.
+func Resume(e screen.Env, id string) screen.Confirm {
+	return screen.Confirm{Title: warned(e, "go on with "+id), Ways: []screen.Way{{
+		About: "only the points that are left, with the lab as it was stored with the run",
+		Then: func() []screen.Request {
+			return []screen.Request{screen.Call{
+				Doing: "going on with " + id, CLI: e.State.Command("runs", "resume", id), Mutates: true,
+				Do: func(ctx context.Context, l live.Lab) error { return l.Resume(ctx, id) },
+			}}
+		},
 	}}}
 }
 
@@ -259,7 +265,7 @@ func (s *Screen) begin(w what, r *live.Run, e screen.Env) []screen.Request {
 // darkened.
 func warned(e screen.Env, question string) string {
 	if p := e.State.Panic; p != nil {
-		return "a panic is in force (" + p.Reason + "): " + question
+		return question + ", while a panic is in force (" + p.Reason + ")"
 	}
 	return question
 }
@@ -306,13 +312,6 @@ func (s *Screen) start(e screen.Env, r *live.Run, policy ocs.Policy) screen.Call
 	}}
 }
 
-func (s *Screen) resume(e screen.Env, id string) screen.Call {
-	s.what, s.row, s.rowTop = loaded, 0, 0
-	return screen.Call{Doing: "going on with " + id, CLI: e.State.Command("runs", "resume", id), Mutates: true, Do: func(ctx context.Context, l live.Lab) error {
-		return l.Resume(ctx, id)
-	}}
-}
-
 // control does something with the run that is under way.
 func (s *Screen) control(e screen.Env, doing, word string, do func(live.Lab) error) []screen.Request {
 	r := e.State.Run
@@ -335,19 +334,10 @@ func (s *Screen) abort(e screen.Env) []screen.Request {
 	if !under(e.State.Run) {
 		return say("no run is under way here")
 	}
-	return []screen.Request{screen.Ask{
-		Title: "abort " + e.State.Run.ID + "?",
-		Choices: []screen.Choice{
-			{Value: "no", About: "it goes on"},
-			{Value: "yes", About: "the point that is under way is lost, then the light is put back as the experiment says"},
-		},
-		Then: func(answer string) []screen.Request {
-			if answer != "yes" {
-				return nil
-			}
-			return s.control(e, "aborting", "abort", live.Lab.AbortRun)
-		},
-	}}
+	return []screen.Request{screen.Confirm{Title: "abort " + e.State.Run.ID, Ways: []screen.Way{{
+		About: "the point that is under way is lost, then the light is put back as the experiment says",
+		Then:  func() []screen.Request { return s.control(e, "aborting", "abort", live.Lab.AbortRun) },
+	}}}}
 }
 
 func say(text string) []screen.Request { return []screen.Request{screen.Say{Text: text, Bad: true}} }

@@ -235,13 +235,13 @@ func TestScreen_Acts(t *testing.T) {
 		want   string // what the lab is called for
 		cli    string
 	}{
-		{"run", loaded(t), []keymap.Action{keymap.Run}, "yes", "start", "ocslab run experiments/two-speeds.yaml"},
-		{"run anew", stopped(t), []keymap.Action{keymap.Run}, "yes", "start", "ocslab run experiments/two-speeds.yaml"},
+		{"run", loaded(t), []keymap.Action{keymap.Run}, "first", "start", "ocslab run experiments/two-speeds.yaml"},
+		{"run anew", stopped(t), []keymap.Action{keymap.Run}, "first", "start", "ocslab run experiments/two-speeds.yaml"},
 		{"resume", stopped(t), []keymap.Action{keymap.Run}, "resume", "resume " + runID, "ocslab runs resume " + runID},
-		{"resume from the list", nil, []keymap.Action{keymap.Down, keymap.Run}, "yes", "resume " + runID, "ocslab runs resume " + runID},
+		{"resume from the list", nil, []keymap.Action{keymap.Down, keymap.Run}, "first", "resume " + runID, "ocslab runs resume " + runID},
 		{"pause", running(t), []keymap.Action{keymap.Pause}, "", "pause", "ocslab runs pause " + runID},
 		{"stop", running(t), []keymap.Action{keymap.Stop}, "", "stop", "ocslab runs stop " + runID},
-		{"abort", running(t), []keymap.Action{keymap.Abort}, "yes", "abort", "ocslab runs abort " + runID},
+		{"abort", running(t), []keymap.Action{keymap.Abort}, "first", "abort", "ocslab runs abort " + runID},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e := env(tt.run)
@@ -253,14 +253,7 @@ func TestScreen_Acts(t *testing.T) {
 				got = s.Do(act, e)
 			}
 			if tt.answer != "" {
-				ask := only[screen.Ask](t, got)
-				if ask.Choices[0].Value != "no" {
-					t.Errorf("the first choice is %q, want no", ask.Choices[0].Value)
-				}
-				if then := ask.Then("no"); len(then) > 0 {
-					t.Errorf("no leads to %+v", then)
-				}
-				got = ask.Then(tt.answer)
+				got = way(t, only[screen.Confirm](t, got), tt.answer)
 			}
 			call := only[screen.Call](t, got)
 			if !call.Mutates || call.CLI != tt.cli {
@@ -428,28 +421,28 @@ func TestScreen_Update(t *testing.T) {
 	lab := tuitest.NewLab(e.State)
 	s := runscreen.New()
 	s.Resize(100, 30)
-	values := func(a screen.Ask) (list []string) {
-		for _, c := range a.Choices {
-			list = append(list, c.Value)
+	values := func(c screen.Confirm) (list []string) {
+		for _, w := range c.Ways {
+			list = append(list, w.Name)
 		}
 		return list
 	}
-	ask := only[screen.Ask](t, s.Do(keymap.Run, e))
-	if got := strings.Join(values(ask), " "); got != "no yes" {
+	ask := only[screen.Confirm](t, s.Do(keymap.Run, e))
+	if got := strings.Join(values(ask), " "); got != "anew" {
 		t.Errorf("asks for %q before anything was refused", got)
 	}
 	lab.Fail = map[string]error{"start": fmt.Errorf("%w: 1>33 is in none of the configurations", ocs.ErrConflict)}
-	if err := only[screen.Call](t, ask.Then("yes")).Do(context.Background(), lab); !errors.Is(err, ocs.ErrConflict) || !strings.Contains(err.Error(), "r offers") {
+	if err := only[screen.Call](t, way(t, ask, "anew")).Do(context.Background(), lab); !errors.Is(err, ocs.ErrConflict) || !strings.Contains(err.Error(), "r offers") {
 		t.Errorf("refused with %v", err)
 	}
 	if text := picture(s, e, 100, 30); !strings.Contains(text, "refused") || !strings.Contains(text, "in none of the configurations") {
 		t.Errorf("the plan does not say that it was refused:\n%s", text)
 	}
-	ask = only[screen.Ask](t, s.Do(keymap.Run, e))
-	if got := strings.Join(values(ask), " "); got != "no yes update" {
+	ask = only[screen.Confirm](t, s.Do(keymap.Run, e))
+	if got := strings.Join(values(ask), " "); got != "anew update" {
 		t.Errorf("asks for %q after it was refused", got)
 	}
-	call := only[screen.Call](t, ask.Then("update"))
+	call := only[screen.Call](t, way(t, ask, "update"))
 	if want := "ocslab run experiments/two-speeds.yaml --mode update"; !call.Mutates || call.CLI != want {
 		t.Errorf("mutates %t, CLI %q, want %q", call.Mutates, call.CLI, want)
 	}
@@ -459,9 +452,21 @@ func TestScreen_Update(t *testing.T) {
 	if got := lab.Mutations(); got[len(got)-1] != "start update" {
 		t.Errorf("the lab was called for %q", got)
 	}
-	if ask := only[screen.Ask](t, s.Do(keymap.Run, env(loaded(t)))); len(ask.Choices) != 2 {
+	if ask := only[screen.Confirm](t, s.Do(keymap.Run, env(loaded(t)))); len(ask.Ways) != 1 {
 		t.Errorf("asks for %q of another plan", values(ask))
 	}
+}
+
+// way is what the way of that name leads to; "first" is the one that is chosen at first.
+func way(t *testing.T, c screen.Confirm, name string) []screen.Request {
+	t.Helper()
+	for i, w := range c.Ways {
+		if w.Name == name || name == "first" && i == 0 {
+			return w.Then()
+		}
+	}
+	t.Fatalf("there is no way %q: %+v", name, c.Ways)
+	return nil
 }
 
 // picture is what a screen draws.
@@ -498,7 +503,7 @@ func TestScreen_Says(t *testing.T) {
 	}
 	e = env(loaded(t))
 	e.State.Panic = &live.Panic{Reason: "a fibre is open"}
-	if ask := only[screen.Ask](t, s.Do(keymap.Run, e)); !strings.HasPrefix(ask.Title, "a panic is in force (a fibre is open)") {
+	if ask := only[screen.Confirm](t, s.Do(keymap.Run, e)); !strings.HasSuffix(ask.Title, "while a panic is in force (a fibre is open)") {
 		t.Errorf("in a panic it asks %q", ask.Title)
 	}
 }
