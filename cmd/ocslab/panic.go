@@ -12,6 +12,7 @@ import (
 	"github.com/ocslab/ocslab/internal/shell"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/lab/blackout"
+	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/lab/panics"
 	"github.com/ocslab/ocslab/ocs"
 )
@@ -109,12 +110,14 @@ func (a *app) panicOptions(f panicFlags) (opt blackout.Options, err error) {
 	if with.Password, err = a.password(); err != nil {
 		return opt, err
 	}
-	var unkept error
-	if with.StateDir, unkept = a.stateDir(); unkept == nil {
-		opt.History, unkept = a.history()
+	if with.StateDir, err = a.stateDir(); err == nil {
+		opt.History = history.At(with.StateDir) // to open it may take a while
 	}
-	if unkept != nil && f.lift {
-		return opt, unkept
+	if f.lift && err == nil {
+		opt.History, err = a.history()
+	}
+	if f.lift && err != nil {
+		return opt, err
 	}
 	a.bench = lab.New(file, with)
 	opt.File, opt.Device, opt.Open, opt.Lock = file, a.bench.Device, a.bench.Emergency, a.bench.Lock

@@ -153,17 +153,22 @@ func Open(dir string) (*Log, error) {
 	if dir == "" {
 		return nil, errors.New("history: no directory")
 	}
-	l := &Log{
+	l := At(dir)
+	if err := l.reading(func([]Problem) {}); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// At is [Open] without reading anything: what keeps the history from being used is an error of its methods.
+func At(dir string) *Log {
+	return &Log{
 		path:     filepath.Join(dir, fileName),
 		lock:     filepath.Join(dir, lockName),
 		patience: lockPatience,
 		fsync:    statedir.Sync,
 		turn:     make(chan struct{}, 1),
 	}
-	if err := l.reading(func([]Problem) {}); err != nil {
-		return nil, err
-	}
-	return l, nil
 }
 
 // Begin records that a change is about to be sent and returns its ID. It uses
