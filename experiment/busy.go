@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/ocslab/ocslab/linkmon/probe"
@@ -15,9 +16,17 @@ import (
 )
 
 // TooLate is how late a timer or a goroutine may run before a reconfiguration counts as
-// disturbed by a busy machine; see [Move.Busy]. Lateness below it makes intervals wider and no
-// interval wrong: a packet that is later counts as missing.
+// disturbed by a busy machine, if [SetTooLate] does not say otherwise; see [Move.Busy]. Lateness below it makes
+// intervals wider and no interval wrong: a packet that is later counts as missing.
 const TooLate = probe.DefaultSilence
+
+var tooLate atomic.Int64 // as SetTooLate has it
+
+func init() { tooLate.Store(int64(TooLate)) }
+
+// SetTooLate sets for all benches of the program how late a timer or a goroutine may run. With 0 nothing is checked: then
+// nobody says whether intervals that were measured on a busy machine can be trusted.
+func SetTooLate(d time.Duration) { tooLate.Store(int64(d)) }
 
 // pulseEvery is how often a bench looks whether its goroutines run.
 const pulseEvery = 10 * time.Millisecond
@@ -25,6 +34,10 @@ const pulseEvery = 10 * time.Millisecond
 // checkBusy starts to look for signs of a busy machine. The function that it returns stops that
 // and fills in Busy.
 func (b *Bench) checkBusy() func(*Move) {
+	limit := time.Duration(tooLate.Load())
+	if limit <= 0 {
+		return func(*Move) {}
+	}
 	if b.Late != nil {
 		b.Late() // what was before
 	}
@@ -36,11 +49,11 @@ func (b *Bench) checkBusy() func(*Move) {
 	}()
 	return func(mv *Move) {
 		close(end)
-		if held := <-longest; held >= TooLate {
+		if held := <-longest; held >= limit {
 			mv.busy("this program had no processor for %v", held.Round(time.Millisecond))
 		}
 		if b.Late != nil {
-			if late := b.Late(); late.By >= TooLate {
+			if late := b.Late(); late.By >= limit {
 				mv.busy("the emulation of %s was late by %v", late.What, late.By.Round(time.Millisecond))
 			}
 		}
@@ -78,7 +91,7 @@ func (mv *Move) busyNotes() {
 	told := map[string]bool{} // flows, of which each packet would be told
 	for _, n := range mv.Notes {
 		switch {
-		case n.Kind != watch.Gap || n.Event != watch.Late, n.Source == "counters" && n.Width() < TooLate:
+		case n.Kind != watch.Gap || n.Event != watch.Late, n.Source == "counters" && n.Width() < time.Duration(tooLate.Load()):
 		case n.Subject != "" && !told[n.Subject]:
 			told[n.Subject] = true
 			mv.busy("%s: %s", n.Subject, n.Text)

@@ -148,7 +148,7 @@ func (a *app) completeSwitch(cmd *cobra.Command, args []string, _ string) ([]str
 }
 
 // keys are the settings a file may hold.
-var keys = []string{"lab", "emulated", "json", "password", "timeout", "state-dir", "mode", "verify", "recheck", "trace"}
+var keys = []string{"lab", "emulated", "json", "password", "timeout", "state-dir", "mode", "verify", "recheck", "busy-limit", "trace"}
 
 // settingsFile returns the path of ocslab.yaml, "" if there is none. We look
 // ourselves, since viper would take the program for it: a file named ocslab.
@@ -221,6 +221,13 @@ func (a *app) settle(cmd *cobra.Command) error {
 			return usagef("recheck %q: want a duration with its unit, such as 1s", text)
 		}
 	}
+	limit := experiment.TooLate
+	if text := v.GetString("busy-limit"); text != "" {
+		if limit, err = time.ParseDuration(text); err != nil || limit < 0 {
+			return usagef("busy-limit %q: want a duration with its unit, such as 100ms, or 0s", text)
+		}
+	}
+	experiment.SetTooLate(limit)
 	a.set = settings{
 		Verify: verify, Recheck: recheck,
 		Lab: v.GetString("lab"), Emulated: v.GetBool("emulated"), JSON: v.GetBool("json"),

@@ -167,7 +167,6 @@ func exitof(ts *testscript.TestScript, neg bool, args []string) {
 	} else {
 		ts.Check(err)
 	}
-	skipIfBusy(ts, ts.ReadFile("stderr"))
 	if !slices.Contains(want, got) {
 		ts.Fatalf("exit code %d, want %s", got, args[0])
 	}

@@ -14,16 +14,13 @@ import (
 )
 
 var (
-	loadLoops = flag.Int("load", 0, "busy loops beside TestMeasure_Load, which is skipped with none")
+	loadLoops = flag.Int("load", 0, "busy loops beside TestMeasure_Load")
 	loadRuns  = flag.Int("load-runs", 1, "how often TestMeasure_Load measures")
 )
 
 // TestMeasure_Load: beside busy loops every mark contains the truth or is of a reconfiguration
 // that is marked; when more than 1 % are, the exit code is 5.
 func TestMeasure_Load(t *testing.T) {
-	if *loadLoops == 0 {
-		t.Skip("takes all processors: -load 8")
-	}
 	for range *loadLoops {
 		loop := exec.Command("sh", "-c", "while :; do :; done")
 		if err := loop.Start(); err != nil {

@@ -42,9 +42,7 @@ func TestMain(m *testing.M) {
 //	                        and leave its output in the files stdout and stderr
 //	exitof N PROGRAM ARG... run any program as exec does and want exit code N;
 //	                        N may be several, as in 0|5: what is judged by time
-//	                        may be judged otherwise on a busy machine. exitcode and
-//	                        exitof skip the rest of the script when ocslab says that
-//	                        the machine was too busy to measure
+//	                        may be judged otherwise on a busy machine
 //	json [KEY=VALUE...]     want a line of the file stdout that is JSON with these
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -52,7 +50,8 @@ func TestScript(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("OCSLAB_STATE_DIR", filepath.Join(env.WorkDir, "state"))
-			env.Setenv("OCSLAB_RECHECK", "0s") // one script is about it; the others would only wait
+			env.Setenv("OCSLAB_RECHECK", "0s")    // one script is about it; the others would only wait
+			env.Setenv("OCSLAB_BUSY_LIMIT", "0s") // what is printed is tested, on however busy a machine
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "config"))
 			examples, err := filepath.Abs("../../examples")
@@ -61,7 +60,6 @@ func TestScript(t *testing.T) {
 			}
 			env.Setenv("EXAMPLES", examples)
 			env.Values["emulated"] = map[string]*exec.Cmd{}
-			env.Values["test"] = env.T()
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {
@@ -82,7 +80,7 @@ func command(ts *testscript.TestScript, args []string) *exec.Cmd {
 	ts.Check(err)
 	cmd := exec.Command(path, args...)
 	cmd.Dir = ts.Getenv("WORK")
-	for _, k := range []string{"OCSLAB_STATE_DIR", "HOME", "XDG_CONFIG_HOME", "PATH", "OCSLAB_PASSWORD", "OCSLAB_TIMEOUT", "OCSLAB_JSON", "OCSLAB_MODE", "OCSLAB_RECHECK", "RAIL0_PASSWORD"} {
+	for _, k := range []string{"OCSLAB_STATE_DIR", "HOME", "XDG_CONFIG_HOME", "PATH", "OCSLAB_PASSWORD", "OCSLAB_TIMEOUT", "OCSLAB_JSON", "OCSLAB_MODE", "OCSLAB_RECHECK", "OCSLAB_BUSY_LIMIT", "RAIL0_PASSWORD"} {
 		if v := ts.Getenv(k); v != "" {
 			cmd.Env = append(cmd.Env, k+"="+v)
 		}
@@ -185,14 +183,6 @@ func killed(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// skipIfBusy skips the rest of the script when ocslab said that the machine was too busy to
-// measure. What it prints then is tested without a busy machine.
-func skipIfBusy(ts *testscript.TestScript, stderr string) {
-	if strings.Contains(stderr, experiment.ErrBusy.Error()) {
-		ts.Value("test").(testscript.T).Skip(stderr)
-	}
-}
-
 func exitcode(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exitcode N ARG...")
@@ -211,7 +201,6 @@ func exitcode(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	ts.Check(os.WriteFile(ts.MkAbs("stdout"), []byte(stdout.String()), 0o600))
 	ts.Check(os.WriteFile(ts.MkAbs("stderr"), []byte(stderr.String()), 0o600))
-	skipIfBusy(ts, stderr.String())
 	if !slices.Contains(want, got) {
 		ts.Fatalf("exit code %d, want %s\nstdout: %s\nstderr: %s", got, args[0], stdout.String(), stderr.String())
 	}
