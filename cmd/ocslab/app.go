@@ -19,6 +19,7 @@ import (
 
 	"github.com/ocslab/ocslab/drivers"
 	"github.com/ocslab/ocslab/examples"
+	"github.com/ocslab/ocslab/experiment"
 	"github.com/ocslab/ocslab/internal/secret"
 	"github.com/ocslab/ocslab/internal/statedir"
 	"github.com/ocslab/ocslab/lab"

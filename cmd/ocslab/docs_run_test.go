@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ocslab/ocslab/experiment"
 )
 
 var updatePages = flag.Bool("update", false, "write what the sessions of pages print into the pages")

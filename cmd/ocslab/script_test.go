@@ -19,7 +19,6 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/ocslab/ocslab/experiment"
 )
 
 func TestMain(m *testing.M) {
