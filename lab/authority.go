@@ -250,6 +250,11 @@ func (p *inProcess) lock(ctx context.Context, device, identity string, take func
 	p.mu.Unlock()
 	for _, wait := range []chan struct{}{turn, with.taking} {
 		select {
+		case wait <- struct{}{}: // also when ctx has ended
+			continue
+		default:
+		}
+		select {
 		case wait <- struct{}{}:
 		case <-ctx.Done():
 			if wait == with.taking {

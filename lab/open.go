@@ -222,9 +222,14 @@ func (l *Lab) SwitchAt(ctx context.Context, url string) *Switch {
 	return nil
 }
 
+// identifyTimeout is how long a switch may take to say what its lock is known by, before that is its address.
+const identifyTimeout = 2 * time.Second
+
 // enclose puts around a session what a switch of the lab has around it.
 func (l *Lab) enclose(ctx context.Context, o *Opened, sw ocs.Switch) {
 	identity := drivers.AddressOf(ctx, o.Device)
+	ctx, cancel := context.WithTimeout(ctx, identifyTimeout)
+	defer cancel()
 	if id, err := sw.Identify(ctx); err == nil && id.Serial != "" && !l.opt.Emulated {
 		identity = id.Vendor + " " + id.Serial
 	}

@@ -402,8 +402,18 @@ func (b *Blackout) PlanLift(ctx context.Context, numbers ...int) ([]Step, error)
 	}), unread
 }
 
+// took is how many of the darkenings took any light.
+func took(dark []darkening) (n int) {
+	for _, d := range dark {
+		if len(d.Closed) > 0 || d.Removed.Len() > 0 {
+			n++
+		}
+	}
+	return n
+}
+
 func (b *Blackout) planLift(ctx context.Context, name, device string, dark []darkening, look looker) (Step, seen) {
-	if !slices.ContainsFunc(dark, func(d darkening) bool { return len(d.Closed) > 0 || d.Removed.Len() > 0 }) {
+	if took(dark) == 0 {
 		// It may be one that was not reached, and is not now; there is nothing to ask it for.
 		return Step{Switch: name, Device: device, Note: noteNothing}, seen{}
 	}
@@ -452,7 +462,10 @@ func (b *Blackout) lock(ctx context.Context, name string, wait time.Duration) (u
 // relight gives one switch its light back.
 func (b *Blackout) relight(ctx context.Context, calls []panics.Call, name, device string) Result {
 	dark := b.without(calls, device)
-	unlock, err := b.lock(ctx, name, lockWait)
+	unlock, err := func() {}, error(nil)
+	if took(dark) > 0 {
+		unlock, err = b.lock(ctx, name, lockWait)
+	}
 	if err != nil {
 		return Result{Step: Step{Switch: name, Device: device}, State: panics.IsFailed, Err: about(name, "give the light back", err)}
 	}
