@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -298,6 +299,22 @@ func (g *Gate) readAgain(ctx context.Context, o *Opened, r ocs.Report, err error
 // asPlanned reports whether all that was to be changed reads back so.
 func (r Report) asPlanned() bool {
 	return !slices.ContainsFunc(r.Outcomes, func(o ocs.Outcome) bool { return o.State == ocs.Failed || o.State == ocs.Stuck })
+}
+
+// Undo returns what takes back a change of the history with those of its group, for [Gate.ApplyAll]: one change for each
+// device, of the switch by the name that the history has. Settings have [Gate.UndoSettings].
+func Undo(entries []history.Entry, e history.Entry) (intents []Intent) {
+	of := map[string][]history.Entry{}
+	for _, x := range history.Together(entries, e) {
+		of[x.Device] = append(of[x.Device], x)
+	}
+	for _, device := range slices.Sorted(maps.Keys(of)) {
+		its := of[device]
+		last := its[len(its)-1]
+		intents = append(intents, Intent{Switch: last.Switch, UndoOf: last.ID,
+			Plan: func(have ocs.Map) (ocs.Change, error) { return history.PlanUndo(have, its) }})
+	}
+	return intents
 }
 
 // RefuseInPanic returns an error that matches [panics.ErrInForce] while a panic is in force that concerns a switch of the
