@@ -245,6 +245,7 @@ func (g *Gate) apply(ctx context.Context, o *Opened, i Intent, id int) (Report, 
 		if in, ok := ocs.As[*guard](o); ok {
 			if lost := g.inPanic(ctx, in.at, report.Change.Add); lost != nil {
 				err = in.takeBack(ctx, report.Change.Add, lost)
+				r.Report = g.afterTakeBack(ctx, o, r.Report)
 			}
 		}
 	}
@@ -294,6 +295,19 @@ func (g *Gate) readAgain(ctx context.Context, o *Opened, r ocs.Report, err error
 	}
 	r, _ = r.Again(after, ocs.Map{})
 	return r, err
+}
+
+// afterTakeBack reads what a switch holds once circuits that were read back before have been removed.
+func (g *Gate) afterTakeBack(ctx context.Context, o *Opened, r ocs.Report) ocs.Report {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeBackTime)
+	defer cancel()
+	after, err := o.CrossConnects(ctx)
+	if err != nil {
+		r.ReadBack, r.After, r.Outcomes = false, ocs.Map{}, nil
+		return r
+	}
+	r, _ = r.Again(after, ocs.Map{}) // the caller has the error of the panic
+	return r
 }
 
 // asPlanned reports whether all that was to be changed reads back so.
