@@ -194,7 +194,9 @@ func (g *Gate) Apply(ctx context.Context, i Intent) (Report, error) {
 		return Report{Switch: o.Name, Device: o.Device}, named(o.Name, err)
 	}
 	defer unlock()
-	g.restoreAbandoned(ctx, o)
+	if in, ok := ocs.As[*guard](o); ok {
+		g.restoreAbandoned(ctx, in)
+	}
 	r, err := g.apply(ctx, o, i, 0)
 	if err == nil && r.Change.Empty() && i.UndoOf != 0 {
 		r.ID, err = g.undone(ctx, o, i)
@@ -410,7 +412,9 @@ func (b *batch) prepare(ctx context.Context) (unlock func(), err error) {
 			return unlock, named(at.name, err)
 		}
 		unlocks = append(unlocks, one)
-		b.g.restoreAbandoned(ctx, b.opened[i])
+		if in, ok := ocs.As[*guard](b.opened[i]); ok {
+			b.g.restoreAbandoned(ctx, in)
+		}
 	}
 	var entries []history.Entry
 	for i, x := range b.intents {

@@ -116,13 +116,16 @@ func (p *pair) states(t testing.TB) string {
 // undo takes back a change of the history and its group.
 func (p *pair) undo(t testing.TB, id int) error {
 	t.Helper()
-	entries := p.auth.Recorded(t)
+	entries, _, err := p.auth.Entries()
+	if err != nil {
+		return err
+	}
 	i := slices.IndexFunc(entries, func(e history.Entry) bool { return e.ID == id })
 	intents := lab.Undo(entries, entries[i])
 	for k := range intents {
 		intents[k].On = p.opened[intents[k].Switch]
 	}
-	_, err := p.lab.Gate().ApplyAll(context.Background(), intents)
+	_, err = p.lab.Gate().ApplyAll(context.Background(), intents)
 	return err
 }
 
