@@ -70,13 +70,15 @@ type bench struct {
 	dir      string
 	emulated bool
 	devices  map[string]*emulator.Device // of switches that the test emulates
-	file     string
+	urls     map[string]string           // of these
+	scpi     string                      // the URL of a in SCPI
+	file     string                      // "" for no lab file
 }
 
 func newBench(t *testing.T, emulated bool) *bench {
 	t.Helper()
 	b := &bench{dir: t.TempDir(), emulated: emulated, devices: map[string]*emulator.Device{}}
-	url := map[string]string{"a": "tl1://192.0.2.1", "b": "tl1://192.0.2.2"}
+	b.urls = map[string]string{"a": "tl1://192.0.2.1", "b": "tl1://192.0.2.2"}
 	for name, model := range map[string]string{"a": "polatis-6000-32x32", "b": "calient-s320"} {
 		if emulated {
 			continue
@@ -87,15 +89,21 @@ func newBench(t *testing.T, emulated bool) *bench {
 		}
 		e.Name = name
 		e.Personality.Switching = emulator.Switching{Single: 5 * time.Millisecond, Bulk: 5 * time.Millisecond, Ack: emulator.AckAfter}
+		if name == "a" {
+			e.Listen = map[lab.Endpoint]string{lab.TL1: "", lab.SCPI: ""}
+		}
 		served, err := e.Start()
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { served.Close() })
-		url[name], b.devices[name] = served.URL(), served.Device
+		b.urls[name], b.devices[name] = served.URL(), served.Device
+		if name == "a" {
+			b.scpi = served.URLs()[lab.SCPI]
+		}
 	}
 	b.file = filepath.Join(b.dir, "lab.yaml")
-	b.write(t, "lab.yaml", fmt.Sprintf(benchLab, url["a"], url["b"]))
+	b.write(t, "lab.yaml", fmt.Sprintf(benchLab, b.urls["a"], b.urls["b"]))
 	for _, part := range strings.Split(benchFiles, "== ")[1:] {
 		name, text, _ := strings.Cut(part, "\n")
 		b.write(t, name, text)
@@ -119,7 +127,10 @@ func (b *bench) write(t *testing.T, name, text string) {
 
 // command is the real program on the lab, with a state directory of its own.
 func (b *bench) command(state string, args ...string) *exec.Cmd {
-	first := []string{"--lab", b.file, "--state-dir", state}
+	first := []string{"--state-dir", state}
+	if b.file != "" {
+		first = append(first, "--lab", b.file)
+	}
 	if b.emulated {
 		first = append(first, "--emulated")
 	}
