@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -207,7 +208,9 @@ func (g *Gate) Apply(ctx context.Context, i Intent) (Report, error) {
 		return Report{Switch: o.Name, Device: o.Device}, named(o.Name, err)
 	}
 	defer unlock()
-	g.restoreAbandoned(ctx, o)
+	if in, ok := ocs.As[*guard](o); ok {
+		g.restoreAbandoned(ctx, in)
+	}
 	r, err := g.apply(ctx, o, i, 0)
 	if err == nil && r.Change.Empty() && i.UndoOf != 0 {
 		r.ID, err = g.undone(ctx, o, i)
@@ -258,6 +261,7 @@ func (g *Gate) apply(ctx context.Context, o *Opened, i Intent, id int) (Report, 
 		if in, ok := ocs.As[*guard](o); ok {
 			if lost := g.inPanic(ctx, in.at, report.Change.Add); lost != nil {
 				err = in.takeBack(ctx, report.Change.Add, lost)
+				r.Report = g.afterTakeBack(ctx, o, r.Report)
 			}
 		}
 	}
@@ -309,9 +313,38 @@ func (g *Gate) readAgain(ctx context.Context, o *Opened, r ocs.Report, err error
 	return r, err
 }
 
+// afterTakeBack reads what a switch holds once circuits that were read back before have been removed.
+func (g *Gate) afterTakeBack(ctx context.Context, o *Opened, r ocs.Report) ocs.Report {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeBackTime)
+	defer cancel()
+	after, err := o.CrossConnects(ctx)
+	if err != nil {
+		r.ReadBack, r.After, r.Outcomes = false, ocs.Map{}, nil
+		return r
+	}
+	r, _ = r.Again(after, ocs.Map{}) // the caller has the error of the panic
+	return r
+}
+
 // asPlanned reports whether all that was to be changed reads back so.
 func (r Report) asPlanned() bool {
 	return !slices.ContainsFunc(r.Outcomes, func(o ocs.Outcome) bool { return o.State == ocs.Failed || o.State == ocs.Stuck })
+}
+
+// Undo returns what takes back a change of the history with those of its group, for [Gate.ApplyAll]: one change for each
+// device, of the switch by the name that the history has. Settings have [Gate.UndoSettings].
+func Undo(entries []history.Entry, e history.Entry) (intents []Intent) {
+	of := map[string][]history.Entry{}
+	for _, x := range history.Together(entries, e) {
+		of[x.Device] = append(of[x.Device], x)
+	}
+	for _, device := range slices.Sorted(maps.Keys(of)) {
+		its := of[device]
+		last := its[len(its)-1]
+		intents = append(intents, Intent{Switch: last.Switch, UndoOf: last.ID,
+			Plan: func(have ocs.Map) (ocs.Change, error) { return history.PlanUndo(have, its) }})
+	}
+	return intents
 }
 
 // RefuseInPanic returns an error that matches [panics.ErrInForce] while a panic is in force that concerns a switch of the
@@ -393,7 +426,9 @@ func (b *batch) prepare(ctx context.Context) (unlock func(), err error) {
 			return unlock, named(at.name, err)
 		}
 		unlocks = append(unlocks, one)
-		b.g.restoreAbandoned(ctx, b.opened[i])
+		if in, ok := ocs.As[*guard](b.opened[i]); ok {
+			b.g.restoreAbandoned(ctx, in)
+		}
 	}
 	var entries []history.Entry
 	for i, x := range b.intents {

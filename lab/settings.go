@@ -22,6 +22,7 @@ func (g *Gate) set(ctx context.Context, in *guard, s setting) (int, error) {
 		return 0, err
 	}
 	defer unlock()
+	g.restoreAbandoned(ctx, in)
 	return g.setLocked(ctx, in, s)
 }
 
@@ -173,11 +174,7 @@ func (g *Gate) UndoSettings(ctx context.Context, o *Opened, e history.Entry) err
 
 // restoreAbandoned restores settings that a program was to hold only while it ran, and that has died. It is called
 // under the lock of the device, once for each device; what fails is logged and tried again by the next program.
-func (g *Gate) restoreAbandoned(ctx context.Context, o *Opened) {
-	in, ok := ocs.As[*guard](o)
-	if !ok {
-		return
-	}
+func (g *Gate) restoreAbandoned(ctx context.Context, in *guard) {
 	g.mu.Lock()
 	done := g.restored[in.at.device]
 	g.restored[in.at.device] = true
@@ -197,9 +194,9 @@ func (g *Gate) restoreAbandoned(ctx context.Context, o *Opened) {
 			continue
 		}
 		if err := g.restoreLocked(ctx, in, e); err != nil {
-			slog.Warn("settings of a program that was killed could not be restored", "switch", o.Name, "change", e.ID, "error", err)
+			slog.Warn("settings of a program that was killed could not be restored", "switch", in.at.name, "change", e.ID, "error", err)
 			continue
 		}
-		slog.Info("settings of a program that was killed were restored", "switch", o.Name, "change", e.ID)
+		slog.Info("settings of a program that was killed were restored", "switch", in.at.name, "change", e.ID)
 	}
 }

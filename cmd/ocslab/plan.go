@@ -400,21 +400,14 @@ to redo. Without ID, repeated undos go back one change each.`,
 			if len(e.Set) > 0 {
 				return a.undoSettings(cmd.Context(), f, e, cmp.Or(on, e.Switch))
 			}
-			var intents []lab.Intent
-			all := history.Together(entries, e)
-			for len(all) > 0 {
-				of := all[len(all)-1]
-				its := slices.DeleteFunc(slices.Clone(all), func(x history.Entry) bool { return x.Device != of.Device })
-				all = slices.DeleteFunc(all, func(x history.Entry) bool { return x.Device == of.Device })
-				sw, err := a.openToUndo(cmd.Context(), of, on)
-				if err != nil {
+			intents := lab.Undo(entries, e)
+			for i := range intents {
+				of := entries[slices.IndexFunc(entries, func(x history.Entry) bool { return x.ID == intents[i].UndoOf })]
+				if intents[i].On, err = a.openToUndo(cmd.Context(), of, on); err != nil {
 					return err
 				}
-				net := history.Net(its)
-				intents = append(intents, lab.Intent{On: sw, Switch: sw.Name, UndoOf: of.ID,
-					Plan: func(have ocs.Map) (ocs.Change, error) { return ocs.PlanUndo(have, net) }})
+				intents[i].Switch = intents[i].On.Name
 			}
-			slices.Reverse(intents)
 			return a.changeAll(cmd.Context(), f, intents)
 		},
 	}

@@ -360,36 +360,46 @@ func Together(entries []Entry, e Entry) (all []Entry) {
 	return all
 }
 
-// Net returns what changes of one device come to together, in their order.
-func Net(entries []Entry) (c ocs.Change) {
-	added, removed := map[ocs.CrossConnect]bool{}, map[ocs.CrossConnect]bool{}
-	move := func(m ocs.Map, to, from map[ocs.CrossConnect]bool) {
-		for x := range m.All() {
-			if from[x] {
-				delete(from, x)
-			} else {
-				to[x] = true
-			}
-		}
+// PlanUndo returns the change that takes back changes of one device, given oldest first, on a device that holds have; see
+// [ocs.PlanUndo]. What one of them added and a later one removed is left alone, unless the outcome of that removal is
+// not known and the circuit is still there; the same for what was removed and added again.
+func PlanUndo(have ocs.Map, entries []Entry) (ocs.Change, error) {
+	type step struct {
+		was     bool // there before the first of the changes
+		is      bool // to be there after the last
+		unknown bool // whether the last took effect
 	}
+	steps := map[ocs.CrossConnect]step{}
 	for _, e := range entries {
-		move(e.Change.Remove, removed, added)
-		move(e.Change.Add, added, removed)
-	}
-	return ocs.Change{Remove: mapOf(removed), Add: mapOf(added)}
-}
-
-// mapOf is the map of circuits. What was recorded of a device cannot clash unless other users moved circuits in between:
-// then as many as fit together.
-func mapOf(circuits map[ocs.CrossConnect]bool) (m ocs.Map) {
-	for x := range circuits {
-		if one, err := ocs.NewMap(x); err == nil {
-			if sum, err := m.Plus(one); err == nil {
-				m = sum
+		for added, m := range map[bool]ocs.Map{false: e.Change.Remove, true: e.Change.Add} {
+			for x := range m.All() {
+				s, known := steps[x]
+				if !known {
+					s.was = !added
+				}
+				s.is, s.unknown = added, e.State != Done
+				steps[x] = s
 			}
 		}
 	}
-	return m
+	var added, removed []ocs.CrossConnect
+	for x, s := range steps {
+		switch changed := s.was != s.is || s.unknown; {
+		case changed && !s.was && have.Has(x):
+			added = append(added, x)
+		case changed && s.was && !have.Has(x):
+			removed = append(removed, x)
+		}
+	}
+	remove, err := ocs.NewMap(added...)
+	if err != nil {
+		return ocs.Change{}, err
+	}
+	add, err := ocs.NewMap(removed...)
+	if err != nil {
+		return ocs.Change{}, fmt.Errorf("%w: %w", ocs.ErrConflict, err) // other users moved circuits in between
+	}
+	return ocs.PlanUndo(have, ocs.Change{Remove: add, Add: remove})
 }
 
 // MedianAck returns the median time that device took to acknowledge, of the
