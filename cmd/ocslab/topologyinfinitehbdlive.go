@@ -186,6 +186,9 @@ theirs away. They are dark afterwards. Exit code 5: some cable is not where the 
 				return err
 			}
 			if dark {
+				if err := d.MayCheck(cmd.Context(), dead...); err != nil {
+					return err
+				}
 				if err := d.Darken(cmd.Context(), dead...); err != nil {
 					return err
 				}
