@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -15,6 +17,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/ocslab/ocslab/emulator"
 	"github.com/ocslab/ocslab/lab"
@@ -173,6 +178,119 @@ func (d *tapped) sent() (bytes int, changes []string, events []emulator.Event) {
 	return bytes, changes, events
 }
 
+// harmlessCommands are the commands that are in no row, and why none is needed.
+var harmlessCommands = map[string]string{
+	"":                            "prints the help",
+	"advise":                      "computes",
+	"audit":                       "reads files",
+	"calibrate":                   "prints the help",
+	"calibrate clock":             "exchanges packets with hosts, and has no switch",
+	"calibrate list":              "reads the state directory",
+	"calibrate rm":                "changes the state directory",
+	"calibrate show":              "reads the state directory",
+	"demo":                        "has an emulated lab of its own",
+	"demo crosswiring":            "has an emulated lab of its own",
+	"demo fibres":                 "has an emulated lab of its own",
+	"demo infinitehbd":            "has an emulated lab of its own",
+	"demo mesh":                   "has an emulated mesh of its own",
+	"demo pccl":                   "has emulated switches of its own",
+	"demo railx":                  "has an emulated lab of its own",
+	"emulate":                     "is the device",
+	"emulator":                    "prints the help",
+	"emulator drift":              "reads runs",
+	"emulator fit":                "reads runs, and writes a file",
+	"history":                     "reads the history",
+	"notes":                       "reads texts",
+	"panic":                       "takes light away and gives back what it took; package blackout tests that",
+	"plan":                        "reads the switches",
+	"report":                      "reads runs",
+	"runs":                        "prints the help",
+	"runs abort":                  "tells the program of a run, which goes through the gate",
+	"runs continue":               "tells the program of a run, which goes through the gate",
+	"runs diff":                   "reads runs",
+	"runs export":                 "reads runs",
+	"runs list":                   "reads runs",
+	"runs pause":                  "tells the program of a run, which goes through the gate",
+	"runs reindex":                "changes the state directory",
+	"runs rm":                     "changes the state directory",
+	"runs show":                   "reads runs",
+	"runs stop":                   "tells the program of a run, which goes through the gate",
+	"show":                        "reads the switches",
+	"snapshot":                    "reads the switches",
+	"topology":                    "prints the help",
+	"topology infinitehbd faults": "computes",
+	"topology infinitehbd walk":   "reads the bundles",
+	"topology pccl mesh":          "computes",
+	"topology railx allocate":     "computes",
+	"traces":                      "prints the help",
+	"traces import":               "writes a file",
+	"traces list":                 "reads texts",
+	"traces show":                 "reads texts",
+	"traces write":                "writes a file",
+	"tui":                         "changes what package live does, which has a matrix of its own",
+	"version":                     "prints the version",
+	"watch":                       "reads",
+}
+
+// harmlessFlags are the switches on the command line that move no light by themselves, and why.
+var harmlessFlags = map[string]string{
+	"accuracy": "output", "per-nic": "output", "events": "output", "plot": "output", "patch": "output", "cables": "output", "states": "output",
+	"circuits": "output", "fibres": "output", "cross-connects": "output", "csv": "output", "compare": "output", "log": "output", "list": "output",
+	"unseen": "output", "schema": "output", "plan": "only prints", "status": "only reads", "sources": "only reads", "ports": "only reads",
+	"all": "only reads", "as-recorded": "of stored runs", "mix": "of stored runs", "in-order": "of a file", "no-store": "of the state directory",
+	"around": "of clocks", "force": "of a file", "hosts": "of a file that is written", "still": "moves nothing",
+	"kmsg": "of watching", "netlink-only": "of watching", "no-probe": "of watching", "reasons": "of watching", "spin": "of watching", "sync": "of watching",
+	"tight": "of watching", "agent": "of watching", "traffic": "of watching", "packets": "of the hosts",
+	"fabric": "of emulated hosts", "tui": "of an emulated lab", "large": "of an emulated lab", "native": "of an emulated lab", "no-mouse": "of the screen", "read-only": "sends nothing",
+	"quicken": "sets monitors by the gate", "lift": "gives back what a panic took", "fresh": "of the table that is loaded",
+	"closed": "of the plan", "directed": "of the plan", "drain": "of the plan", "relabel": "of the plan", "bond": "of the plan", "envelope": "of the plan", "free": "of the plan",
+	"split-bandwidth": "of the plan", "greedy": "of the plan", "strict": "of the plan", "cut": "of the plan", "leave": "of the end of what was applied",
+}
+
+// TestMatrixIsComplete wants each command in the matrix or among those that are harmless, and each switch on a command
+// line in a row of its command or among those that are harmless.
+func TestMatrixIsComplete(t *testing.T) {
+	rows := map[string]string{}
+	for _, m := range movers {
+		rows[m.command] += " " + m.args + " "
+	}
+	unseen := maps.Clone(rows)
+	maps.Copy(unseen, harmlessCommands)
+	unused := maps.Clone(harmlessFlags)
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+		if !c.Runnable() {
+			return
+		}
+		name := strings.TrimPrefix(strings.TrimPrefix(c.CommandPath(), "ocslab"), " ")
+		args, moves := rows[name]
+		_, still := harmlessCommands[name]
+		if moves == still {
+			t.Errorf("ocslab %s: want it in movers, if it moves light or changes a setting, or in harmlessCommands with a reason", name)
+		}
+		delete(unseen, name)
+		c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Value.Type() != "bool" {
+				return
+			}
+			delete(unused, f.Name)
+			if _, still := harmlessFlags[f.Name]; !still && f.Name != "dry-run" && !strings.Contains(args, " --"+f.Name+" ") {
+				t.Errorf("ocslab %s --%s: want it in a row of movers, or in harmlessFlags with a reason", name, f.Name)
+			}
+		})
+	}
+	walk((&app{}).command())
+	for name := range unseen {
+		t.Errorf("there is no command %q", name)
+	}
+	for name := range unused {
+		t.Errorf("no command has a flag --%s", name)
+	}
+}
+
 // condition is what forbids a change.
 type condition string
 
@@ -203,7 +321,8 @@ type mover struct {
 	lab     string // which of matrixLabs
 	args    string // the command line; SWITCH is each of the ways to name the switch, DIR the directory with the files
 	files   map[string]string
-	before  []string // commands that are run before the condition holds
+	before  []string // commands that are run before the condition holds; "kill TEXT: …" is killed once TEXT was answered
+	lit     []string // before a panic, which is none without light
 	port    string   // that is protected or leased: "rail0/1"
 	as      map[condition]becomes
 	model   map[condition]string // of all switches of the lab, if another
@@ -231,6 +350,13 @@ func newWorld(t *testing.T, m mover, c condition) *world {
 	write("shutterless.yaml", shutterlessModel)
 	write("tiny.yaml", tinyModel)
 	text := matrixLabs[m.lab]
+	if strings.HasPrefix(text, "topology ") { // it writes a lab
+		code, out := w.run("", text)
+		if code != exitDone {
+			t.Fatalf("%s: exit code %d: %s", text, code, out)
+		}
+		text = out
+	}
 	model := "polatis-6000-32x32"
 	if other := m.model[c]; other != "" {
 		model = other
@@ -240,12 +366,13 @@ func newWorld(t *testing.T, m mover, c condition) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cabling := f.Cabling()
 	for _, s := range f.Switches {
 		e, err := f.Emulation(s.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.Cabling = f.Cabling()
+		e.Cabling = cabling
 		d := startTapped(t, e)
 		w.devices = append(w.devices, d)
 		urls := d.URLs()
@@ -267,7 +394,15 @@ func newWorld(t *testing.T, m mover, c condition) *world {
 	for name, text := range m.files {
 		write(name, text)
 	}
-	for _, line := range m.before {
+	before := m.before
+	if c == panicked {
+		before = slices.Concat(m.lit, before)
+	}
+	for _, line := range before {
+		if what, line, kill := strings.Cut(line, ": "); kill {
+			w.kill(strings.TrimPrefix(what, "kill "), line)
+			continue
+		}
 		if code, out := w.run(w.sw.name, line); code != exitDone {
 			t.Fatalf("%s: exit code %d: %s", line, code, out)
 		}
@@ -308,6 +443,19 @@ func (w *world) state() string { return filepath.Join(w.dir, "state") }
 // run runs a command line, in which SWITCH stands for a way to name the switch.
 func (w *world) run(way, line string) (code int, out string) {
 	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	defer cancel()
+	cmd := w.command(ctx, way, line)
+	text, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		w.t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), string(text)
+}
+
+func (w *world) command(ctx context.Context, way, line string) *exec.Cmd {
+	w.t.Helper()
 	path, err := exec.LookPath("ocslab")
 	if err != nil {
 		w.t.Fatal(err)
@@ -319,21 +467,43 @@ func (w *world) run(way, line string) (code int, out string) {
 			}
 		}
 	}
+	examples, err := filepath.Abs("../../examples")
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	args := strings.Fields(line)
 	for i := range args {
-		args[i] = strings.NewReplacer("SWITCH", way, "DIR", w.dir).Replace(args[i])
+		args[i] = strings.NewReplacer("SWITCH", way, "DIR", w.dir, "EXAMPLES", examples).Replace(args[i])
 	}
-	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
-	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Dir = w.dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "XDG_CONFIG_HOME=" + w.dir, "OCSLAB_STATE_DIR=" + w.state(), "OCSLAB_RECHECK=0s"}
-	text, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	return cmd
+}
+
+// kill runs a command line that traces what is on the wire, and kills it once a request with a text has had a reply.
+func (w *world) kill(text, line string) {
+	w.t.Helper()
+	cmd := w.command(w.t.Context(), w.sw.name, "--trace "+line)
+	out, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
 		w.t.Fatal(err)
 	}
-	return cmd.ProcessState.ExitCode(), string(text)
+	in, asked := bufio.NewScanner(out), false
+	for in.Scan() {
+		asked = asked || strings.Contains(in.Text(), text)
+		if asked && strings.Contains(in.Text(), " < ") {
+			break
+		}
+	}
+	_ = cmd.Process.Kill()
+	_, _ = io.Copy(io.Discard, out)
+	if err := cmd.Wait(); err == nil || !asked {
+		w.t.Fatalf("%s: it was not killed: %v", line, err)
+	}
 }
 
 func mustReadDir(t *testing.T, dir string) (names []string) {
@@ -442,7 +612,7 @@ func testCells(t *testing.T, m mover, c condition, sum *tally) {
 		code, out := w.run(way, "--lab DIR/lab.yaml "+m.args)
 		fail := func(format string, args ...any) {
 			t.Helper()
-			t.Errorf("%s, %s, %s: %s\n%s", m.args, c, way, fmt.Sprintf(format, args...), out)
+			t.Errorf("%s, %s, %s: %s\n%s", m.args, c, way, fmt.Sprintf(format, args...), out[max(0, len(out)-500):])
 		}
 		bytes, changes, events := w.sentAll()
 		recorded := w.recorded(entries)
@@ -544,6 +714,34 @@ hosts:
   - {name: gpu1, nics: [{name: e0, tx: rail0/1, rx: rail0/5}]}
   - {name: gpu2, nics: [{name: e0, tx: rail0/2, rx: rail0/6}]}
 `,
+	"grid": "topology railx --nodes 2x1 --rails 1 --write-lab - --hosts --switching 1ms",
+	"pods": "topology crosswiring --pods 4 --spine-ports 4 --write-lab - --hosts --switching 1ms",
+	"line": "topology infinitehbd --nodes 2 --tp 8 --write-lab - --model ocstrx-8x112g",
+	"room": "topology pccl fibres --servers 1x2 --circuits 2 --write-lab - --switching 1ms",
+	"bundle": `name: bundle
+switches:
+  - {name: trx0, emulate: {model: ocstrx-8x112g}}
+hosts:
+  - {name: gpu1, nics: [{name: e0, tx: trx0/1, rx: trx0/9}]}
+`,
+	"pairs": `name: pairs
+switches:
+  - {name: rail0, emulate: {model: MODEL, switching: 0ms, seed: 1}}
+hosts:
+  - {name: gpu0, nics: [{name: a, tx: rail0/1, rx: rail0/33}, {name: b, tx: rail0/2, rx: rail0/34}]}
+  - {name: gpu1, nics: [{name: a, tx: rail0/3, rx: rail0/35}, {name: b, tx: rail0/4, rx: rail0/36}]}
+  - {name: gpu2, nics: [{name: a, tx: rail0/5, rx: rail0/37}, {name: b, tx: rail0/6, rx: rail0/38}]}
+  - {name: gpu3, nics: [{name: a, tx: rail0/7, rx: rail0/39}, {name: b, tx: rail0/8, rx: rail0/40}]}
+`,
+	"rails": `name: rails
+switches:
+  - {name: ocs1, emulate: {model: MODEL, switching: 0ms, seed: 1}}
+hosts:
+  - {name: gpu1, nics: [{name: ens1f0, tx: ocs1/1, rx: ocs1/33}, {name: ens1f1, tx: ocs1/2, rx: ocs1/34}, {name: ens2f0, tx: ocs1/9, rx: ocs1/41}, {name: ens2f1, tx: ocs1/10, rx: ocs1/42}]}
+  - {name: gpu2, nics: [{name: ens1f0, tx: ocs1/3, rx: ocs1/35}, {name: ens1f1, tx: ocs1/4, rx: ocs1/36}, {name: ens2f0, tx: ocs1/11, rx: ocs1/43}, {name: ens2f1, tx: ocs1/12, rx: ocs1/44}]}
+  - {name: gpu3, nics: [{name: ens1f0, tx: ocs1/5, rx: ocs1/37}, {name: ens1f1, tx: ocs1/6, rx: ocs1/38}, {name: ens2f0, tx: ocs1/13, rx: ocs1/45}, {name: ens2f1, tx: ocs1/14, rx: ocs1/46}]}
+  - {name: gpu4, nics: [{name: ens1f0, tx: ocs1/7, rx: ocs1/39}, {name: ens1f1, tx: ocs1/8, rx: ocs1/40}, {name: ens2f0, tx: ocs1/15, rx: ocs1/47}, {name: ens2f1, tx: ocs1/16, rx: ocs1/48}]}
+`,
 	"desk": `name: desk
 switches:
   - {name: rail0, emulate: {model: MODEL, switching: 0ms, seed: 1}}
@@ -597,9 +795,48 @@ var movers = []mover{
 		as: map[condition]becomes{panicked: unsaid, protected: apart, leased: apart}},
 	{command: "wiring", lab: "tiny", args: "wiring --mode update --carrier-wait 100ms", before: []string{"--lab DIR/lab.yaml connect rail0 1>5,2>6"}, port: "rail0/1",
 		as: map[condition]becomes{panicked: unsaid, protected: apart, leased: apart, free: apart}},
+	{command: "runs resume", lab: "desk", args: "runs resume last", files: map[string]string{"x.yaml": matrixExperiment},
+		before: []string{onlyY, "kill ENT-PATCH: --lab DIR/lab.yaml run DIR/x.yaml",
+			"--lab DIR/lab.yaml connect rail0 9>41"}, port: "rail0/1", as: whole},
+	{command: "runs finish", lab: "desk", args: "runs finish last", files: map[string]string{"x.yaml": matrixExperiment},
+		before: []string{onlyY, "kill ENT-PATCH: --lab DIR/lab.yaml run DIR/x.yaml",
+			"--lab DIR/lab.yaml connect rail0 9>41"}, port: "rail0/1", as: whole},
+	{command: "figure", lab: "desk", args: "figure autoneg -n 1 --sequence x,y --out DIR/f.html", before: []string{onlyY}, port: "rail0/1",
+		as: map[condition]becomes{panicked: unsaid, protected: unsaid, free: untested}},
+	{command: "topology opus", lab: "rails", args: "topology opus EXAMPLES/lab-job.yaml 11 --apply --mode update",
+		before: []string{"--lab DIR/lab.yaml connect ocs1 1>33"}, port: "ocs1/36", model: shutterless, as: map[condition]becomes{protected: unsaid}},
+	{command: "replay-job", lab: "rails", args: "replay-job lab-job --job EXAMPLES/lab-job.yaml --compress 50 --warm-up 0 -n 1 --mode update --revive",
+		before: []string{"--lab DIR/lab.yaml connect ocs1 1>33"}, port: "ocs1/36", as: atOnce},
+	{command: "orchestrate", lab: "rails", args: "orchestrate EXAMPLES/lab-job.yaml --listen 127.0.0.1:0 --mode update --revive --restore",
+		before: []string{"--lab DIR/lab.yaml connect ocs1 1>33"}, port: "ocs1/36",
+		as: map[condition]becomes{panicked: unsaid, protected: unsaid, leased: unsaid, free: untested}},
+	{command: "topology pccl", lab: "pairs", args: "topology pccl --collective reduce-scatter --algorithm rhd-halving --gpus 4 --bytes 1MB --alpha 1ms --beta 1GBps --switch-time 1us --apply --mode update",
+		lit: []string{lab33}, port: "rail0/1", as: ofSequence},
+	{command: "topology railx", lab: "grid", args: "topology railx --nodes 2x1 --rails 1 --apply", lit: []string{"--lab DIR/lab.yaml connect x0-0 1>33"}, port: "x0-0/1", as: ofSequence},
+	{command: "topology crosswiring", lab: "pods", args: "topology crosswiring --pods 4 --spine-ports 4 --demand EXAMPLES/crosswiring-demand.csv --apply",
+		lit: []string{"--lab DIR/lab.yaml connect g0-k0 1>33"}, port: "g0-k0/1", as: ofSequence},
+	{command: "topology infinitehbd", lab: "line", args: "topology infinitehbd --nodes 2 --tp 8 --apply",
+		lit: []string{"--lab DIR/lab.yaml topology infinitehbd --nodes 2 --tp 8 --apply"}, port: "n01-r/1", as: whole},
+	{command: "topology infinitehbd check-cables", lab: "line", args: "topology infinitehbd check-cables --darken",
+		lit: []string{"--lab DIR/lab.yaml topology infinitehbd --nodes 2 --tp 8 --apply"}, port: "n01-r/1", as: atOnce},
+	{command: "topology infinitehbd bypass", lab: "line", args: "topology infinitehbd bypass --tp 8 -n 1",
+		lit: []string{"--lab DIR/lab.yaml topology infinitehbd --nodes 2 --tp 8 --apply"}, port: "n01-r/1",
+		// It waits for a node to die, and switches as "topology infinitehbd --apply" does.
+		as: map[condition]becomes{panicked: unsaid, protected: untested, leased: untested, free: untested}},
+	{command: "topology pccl fibres", lab: "room", args: "topology pccl fibres --servers 1x2 --circuits 2 --apply",
+		lit: []string{"--lab DIR/lab.yaml connect h0-0 1>33"}, port: "h0-0/3", as: ofSequence},
+	{command: "calibrate mzi", lab: "bundle", args: "calibrate mzi SWITCH --scope sweep --lanes 1 --modules 1 --dry-run --dark --plot=false", lit: []string{"--lab DIR/lab.yaml connect trx0 1>9"}, port: "trx0/1",
+		as: map[condition]becomes{panicked: unsaid, protected: unsaid, leased: unsaid}},
 }
 
 const onlyY = "--lab DIR/lab.yaml connect rail0 1>33"
+
+// ofSequence refuses a sequence of steps before it begins when a panic is in force, or a step moves a protected port;
+// atOnce also for a lease.
+var (
+	ofSequence = map[condition]becomes{panicked: unsaid, protected: unsaid}
+	atOnce     = map[condition]becomes{panicked: unsaid, protected: unsaid, leased: unsaid}
+)
 
 // whole refuses a run before it begins when a panic is in force.
 var whole = map[condition]becomes{panicked: unsaid}
