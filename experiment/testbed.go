@@ -104,6 +104,11 @@ func (t *Testbed) openSwitch(ctx context.Context, name string, ports []ocs.Port)
 	if _, ok := ocs.As[ocs.PowerMeter](o); !ok {
 		return nil
 	}
+	for _, m := range t.Maps { // before the settings of its monitors change
+		if err := o.Gate().MayApply(ctx, lab.Intent{On: o, Want: m[name], Policy: ocs.Update}); err != nil {
+			return err
+		}
+	}
 	missing := func(source, format string, args ...any) {
 		t.Sources = append(t.Sources, watch.Source{Subject: name, Name: source, Why: fmt.Sprintf(format, args...)})
 	}

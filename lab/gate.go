@@ -192,6 +192,27 @@ func (g *Gate) Preview(ctx context.Context, i Intent) (Report, error) {
 	return r, named(o.Name, err)
 }
 
+// MayApply returns the error with which [Gate.Apply] would refuse a change now, and records that it was refused. It is for
+// what changes settings of a device before it moves circuits.
+func (g *Gate) MayApply(ctx context.Context, i Intent) error {
+	o, err := g.open(ctx, i)
+	if err != nil {
+		return err
+	}
+	i.On = o
+	r, err := g.Preview(ctx, i)
+	if err == nil || r.Change.Empty() {
+		return err
+	}
+	e := g.entry(o, i)
+	e.Change = r.Change
+	ids, unrecorded := g.auth.BeginAll(ctx, []history.Entry{e})
+	if unrecorded == nil {
+		unrecorded = g.auth.End(ids[0], history.Failed, history.Result{Error: err.Error()})
+	}
+	return join(err, unrecorded)
+}
+
 // Apply makes one change. Nothing is sent that is not recorded, planned on what the device holds then, and permitted.
 //
 // Errors match those of [ocs.Reconcile]; [ocs.ErrInterlock] and [lease.ErrLeased] for a port that is protected or

@@ -194,6 +194,9 @@ type setting struct {
 	send    func(ctx context.Context) error
 	until   string // see [history.Entry.Until]
 	undoOf  int
+	// restores is set where a value is restored that this program or one that died was to change for a while: neither
+	// protection, a lease nor a panic keeps that back.
+	restores bool
 }
 
 // set makes a setting: in its turn, permitted, recorded.

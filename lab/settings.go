@@ -40,7 +40,7 @@ func (g *Gate) setLocked(ctx context.Context, in *guard, s setting) (int, error)
 		return 0, fmt.Errorf("%w: %w", history.ErrUnrecorded, err)
 	}
 	id := ids[0]
-	if s.undoOf == 0 {
+	if !s.restores {
 		err = in.permit(ctx, s)
 	}
 	if err != nil {
@@ -80,23 +80,33 @@ func (g *Gate) restoreSettings(ctx context.Context, in *guard, id int) error {
 	return g.restoreLocked(ctx, in, entries[i])
 }
 
-// restoreLocked sets what an entry says back to what it was before.
+// restoreLocked sets what an entry says back to what it was before, whatever protection, leases and panics say.
 func (g *Gate) restoreLocked(ctx context.Context, in *guard, e history.Entry) error {
+	s := in.reversal(e)
+	s.op, s.restores = "restore settings", true
+	_, err := g.setLocked(ctx, in, s)
+	return about(in.at.name, s.op, err)
+}
+
+// reversal is the setting that takes back what an entry says.
+func (g *guard) reversal(e history.Entry) setting {
+	s := setting{undoOf: e.ID, darkens: true}
 	back := make([]history.Setting, 0, len(e.Set))
-	for _, s := range slices.Backward(e.Set) {
-		back = append(back, history.Setting{Kind: s.Kind, Port: s.Port, From: s.To, To: s.From})
+	for _, x := range slices.Backward(e.Set) {
+		back = append(back, history.Setting{Kind: x.Kind, Port: x.Port, From: x.To, To: x.From})
+		s.ports = append(s.ports, x.Port)
+		s.whole = s.whole || x.Port == 0
+		s.darkens = s.darkens && x.Kind == "shutter" && x.From == "closed"
 	}
-	_, err := g.setLocked(ctx, in, setting{op: "restore settings", undoOf: e.ID,
-		values: func(context.Context) ([]history.Setting, error) { return back, nil },
-		send: func(ctx context.Context) error {
-			var errs []error
-			for _, s := range back {
-				errs = append(errs, in.restoreOne(ctx, s))
-			}
-			return distinct(errs)
-		},
-	})
-	return about(in.at.name, "restore settings", err)
+	s.values = func(context.Context) ([]history.Setting, error) { return back, nil }
+	s.send = func(ctx context.Context) error {
+		var errs []error
+		for _, x := range back {
+			errs = append(errs, g.restoreOne(ctx, x))
+		}
+		return distinct(errs)
+	}
+	return s
 }
 
 // distinct joins errors; those that say the same, as of a device that is lost, are there once.
@@ -160,16 +170,10 @@ func (g *Gate) UndoSettings(ctx context.Context, o *Opened, e history.Entry) err
 		return named(o.Name, err)
 	}
 	defer unlock()
-	s := setting{op: "undo settings", darkens: true}
-	for _, x := range e.Set {
-		s.ports = append(s.ports, x.Port)
-		s.whole = s.whole || x.Port == 0
-		s.darkens = s.darkens && x.Kind == "shutter" && x.From == "closed"
-	}
-	if err := in.permit(ctx, s); err != nil {
-		return about(o.Name, s.op, err)
-	}
-	return g.restoreLocked(ctx, in, e)
+	s := in.reversal(e)
+	s.op = "undo settings"
+	_, err = g.setLocked(ctx, in, s)
+	return about(o.Name, s.op, err)
 }
 
 // restoreAbandoned restores settings that a program was to hold only while it ran, and that has died. It is called

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ocslab/ocslab/calibration/mzi"
 	"github.com/ocslab/ocslab/drivers"
@@ -13,6 +14,7 @@ import (
 	"github.com/ocslab/ocslab/experiment/hbd"
 	"github.com/ocslab/ocslab/experiment/runs"
 	firmwarenotes "github.com/ocslab/ocslab/firmware-notes"
+	"github.com/ocslab/ocslab/internal/strictyaml"
 	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/lab/blackout"
 	"github.com/ocslab/ocslab/lab/panics"
@@ -59,6 +61,8 @@ func exitCode(err error) int {
 		return exitDone
 	case errors.As(err, &stop):
 		return exitInterrupted
+	case errors.As(err, &file) && !slices.ContainsFunc(file, func(p *strictyaml.Error) bool { return !errors.Is(p, ocs.ErrInterlock) }):
+		return exitRefused // all that is wrong in the file is that it moves protected ports
 	case errors.As(err, &usage), errors.As(err, &syntax), errors.As(err, &url), errors.As(err, &file), errors.As(err, &model),
 		errors.Is(err, lab.ErrUnknown), errors.Is(err, firmwarenotes.ErrUnknown), errors.Is(err, ocs.ErrPort), errors.Is(err, runs.ErrUnknown),
 		errors.Is(err, replay.ErrOptions), errors.Is(err, controller.ErrOptions):

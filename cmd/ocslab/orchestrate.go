@@ -136,6 +136,9 @@ interrupted and a rail is dead, or has had dark circuits, the exit code is 5.`,
 			if opt.Takeover, err = a.mode(); err != nil {
 				return err
 			}
+			if err := opt.Lab.Gate().RefuseInPanic(); err != nil && only != "controller" {
+				return fmt.Errorf("no rail is taken over: %w", err)
+			}
 			return a.orchestrate(cmd.Context(), f, opt, &secure, listen, planeAt, truth)
 		},
 	}

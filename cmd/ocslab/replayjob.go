@@ -322,6 +322,9 @@ func (a *app) replayJob(cmd *cobra.Command, name string, f *replayFlags) (err er
 			return err
 		}
 		opt.Lab, opt.System.Restore = opt.System.Lab, true
+		if err := opt.Lab.Gate().RefuseInPanic(); err != nil && f.connect == "" {
+			return fmt.Errorf("no rail is taken over: %w", err)
+		}
 	} else if a.set.Lab != "" && f.connect == "" {
 		return usagef("which ranks are on which NICs of the lab? Give --job FILE")
 	}

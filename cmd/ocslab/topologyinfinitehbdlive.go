@@ -186,6 +186,9 @@ theirs away. They are dark afterwards. Exit code 5: some cable is not where the 
 				return err
 			}
 			if dark {
+				if err := d.MayCheck(cmd.Context(), dead...); err != nil {
+					return err
+				}
 				if err := d.Darken(cmd.Context(), dead...); err != nil {
 					return err
 				}
@@ -244,6 +247,11 @@ exit code 4. Ctrl-C ends it, too.`,
 			}
 			if tp < 1 || tp%f.gpus != 0 {
 				return usagef("--tp %d: want a multiple of the %d GPUs of a node", tp, f.gpus)
+			}
+			if l, err := a.lab(); err != nil {
+				return err
+			} else if _, err := a.infiniteOptions(l); err != nil { // no light while a panic is in force
+				return err
 			}
 			running, err := d.States(ctx)
 			if running == nil || err != nil && (len(dead) == 0 || errors.Is(err, hbd.ErrMixed)) {

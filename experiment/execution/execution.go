@@ -138,14 +138,20 @@ func Resume(ctx context.Context, opt Options, id string) (_ *Execution, err erro
 	if err != nil {
 		return nil, err
 	}
+	now, readErr := os.ReadFile(so.Meta.LabPath)
+	if so.Meta.LabPath != "" && readErr == nil && !bytes.Equal(now, so.Lab) {
+		x.Changed = fmt.Sprintf("%s has changed since the run began; the run goes on with the lab as it was then", so.Meta.LabPath)
+		today, err := lab.Parse(so.Meta.LabPath, now)
+		if err != nil {
+			return nil, fmt.Errorf("which ports are protected by now is not known: %w", err)
+		}
+		f.Protect = append(f.Protect, today.Protect...) // whatever it was then
+	}
 	x.prepare(f)
 	if x.Bench.Circuits = found(so); x.Bench.Circuits == nil { // it was killed before it could record them
 		if err := x.Bench.Find(ctx); err != nil {
 			return nil, err
 		}
-	}
-	if now, err := os.ReadFile(so.Meta.LabPath); so.Meta.LabPath != "" && err == nil && !bytes.Equal(now, so.Lab) {
-		x.Changed = fmt.Sprintf("%s has changed since the run began; the run goes on with the lab as it was then", so.Meta.LabPath)
 	}
 	return x, nil
 }

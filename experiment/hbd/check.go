@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/bits"
 	"slices"
 	"time"
@@ -43,7 +44,7 @@ type Cabling struct {
 // digit, one for each path, and two more.
 //
 // All bundles have to be dark before, see [Domain.Darken]; the error matches [ocs.ErrConflict] and names one that is
-// not. It matches [ocs.ErrInterlock] if the lab file protects a port that would get light. Nothing is lit in either case.
+// not. It matches [ocs.ErrInterlock] if a port that would get light is protected or leased. Nothing is lit in either case.
 // Bundles are dark afterwards, also when it fails or ctx ends, but for those that cannot be reached or were leased
 // meanwhile: the error names these.
 func (d *Domain) CheckCables(ctx context.Context, without ...infinitehbd.Node) (*Cabling, error) {
@@ -61,15 +62,15 @@ func (d *Domain) CheckCables(ctx context.Context, without ...infinitehbd.Node) (
 		if s, err := l.state(); err != nil || s != infinitehbd.Dark {
 			return nil, fmt.Errorf("%w: %s carries light, and cables are checked in the dark", ocs.ErrConflict, d.Name(r))
 		}
-		if err := d.protected(r, len(l.modules)); err != nil {
-			return nil, err
-		}
 		for m := range l.modules {
 			for lane := range lanes {
 				number[l.lane(m, lane)] = len(fibres)
 				fibres = append(fibres, l.lane(m, lane))
 			}
 		}
+	}
+	if err := d.MayCheck(ctx, without...); err != nil {
+		return nil, err
 	}
 	c := &Cabling{}
 	heard := map[Fibre]Fibre{}
@@ -88,16 +89,31 @@ func (d *Domain) CheckCables(ctx context.Context, without ...infinitehbd.Node) (
 	return c, nil
 }
 
-// protected returns why a bundle may not be lit, if the lab file protects a port of its lanes or paths.
-func (d *Domain) protected(r Ref, modules int) error {
-	for _, p := range d.lab.File.ProtectedPorts(d.Name(r)) {
-		for _, path := range []infinitehbd.State{infinitehbd.Path1, infinitehbd.Path2} {
-			if len(MapOf(path, modules).At(p)) > 0 {
-				return fmt.Errorf("%s: %w: the lab file protects port %d, and a check lights it", d.Name(r), ocs.ErrInterlock, p)
+// MayCheck returns why a check of cables may not light all bundles: the error matches [ocs.ErrInterlock] if a port that
+// would get light is protected, or leased to another program.
+func (d *Domain) MayCheck(ctx context.Context, without ...infinitehbd.Node) error {
+	return d.each(d.refs(without...), func(r Ref) error {
+		sw, _, err := d.switchOf(ctx, r)
+		if err != nil {
+			return err
+		}
+		n, err := modules(ctx, sw)
+		if err != nil {
+			return err
+		}
+		kept, err := sw.Gate().Kept(sw)
+		if err != nil {
+			return err
+		}
+		for _, p := range slices.Sorted(maps.Keys(kept)) {
+			for _, path := range []infinitehbd.State{infinitehbd.Path1, infinitehbd.Path2} {
+				if len(MapOf(path, n).At(p)) > 0 {
+					return fmt.Errorf("%s: a check of cables lights port %d: %w", d.Name(r), p, kept[p])
+				}
 			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // darkenTimeout is how long taking the light of a check away may take.

@@ -357,11 +357,17 @@ func (r *resolver) site(name, path string) string {
 	return path
 }
 
+// protectedError matches [ocs.ErrInterlock].
+type protectedError struct{ text string }
+
+func (e *protectedError) Error() string { return e.text }
+func (e *protectedError) Unwrap() error { return ocs.ErrInterlock }
+
 // protected reports circuits at ports that nobody may move.
 func (r *resolver) protected(name string, m ocs.Map) error {
 	for _, p := range r.lab.ProtectedPorts(name) {
 		if at := m.At(p); len(at) > 0 {
-			return fmt.Errorf("has %v on %s, and the lab protects port %d", at[0], name, p)
+			return &protectedError{fmt.Sprintf("has %v on %s, and the lab protects port %d", at[0], name, p)}
 		}
 	}
 	return nil

@@ -132,7 +132,7 @@ func Parse(name string, data []byte, f *lab.File) (*File, error) {
 					if ref.Switch != r.SwitchName() {
 						bad(path, "NIC %s is at %v, and rail %s is on switch %s", nic.FullName(), ref, r.Name, r.SwitchName())
 					} else if slices.Contains(protected, ref.Port) {
-						bad(path, "NIC %s is at %v, which is protected: nobody may move it", nic.FullName(), ref)
+						bad(path, "NIC %s is at %v: %w, nobody may move it", nic.FullName(), ref, ocs.ErrInterlock)
 					}
 				}
 			}
