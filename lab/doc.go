@@ -6,6 +6,7 @@
 //	  - name: rail0
 //	    url: tl1://admin@192.0.2.10:3082
 //	    password: env:RAIL0_PASSWORD
+//	    also: [scpi://192.0.2.10:5025]
 //	    emulate: {model: polatis-6000-32x32, switching: 200ms}
 //	hosts:
 //	  - name: gpu1
@@ -34,6 +35,9 @@
 //
 // Models and firmware notes of the user's, which are paths of files, are beside the lab
 // file unless they are absolute, as are secrets and trees.
+//
+// also lists other URLs of the same device: by whichever it is opened, it is that switch, with its protection, leases,
+// history and turn; see [Lab.Open].
 //
 // # Cables
 //

@@ -44,6 +44,9 @@
 //	{"v":1,"kind":"begin","id":1,"t_ns":1763654400123456789,"switch":"rail0","device":"tl1://192.0.2.10:3082","command":"connect rail0 1>33","remove":"1>36","add":"1>33","undo_of":0,"crc":"bd25c25b"}
 //	{"v":1,"kind":"end","id":1,"t_ns":1763654400323456789,"state":"done","ack_ns":181000000,"error":"","crc":"1b464b25"}
 //
+// Lines of version 2 also have the keys group, set and until; see [Entry]. A line that version 1 can express is of
+// version 1. who is missing in lines of older programs.
+//
 // t_ns is Unix time, ack_ns is 0 where unknown, undo_of is 0 for a change that
 // is no undo. All keys are always there, in this order. crc is the CRC-32
 // (IEEE, as of zlib) in eight hexadecimal digits of the line as it would be
@@ -55,13 +58,13 @@
 // at the end, which is no whole line with the right checksum, is moved by the
 // next user to history.ndjson.torn-1, -2, and so on. Such a line with good
 // ones after it is left alone and reported as a [Problem]. A line of a
-// version above 1 makes every call fail with [ErrNewer]; nothing is touched.
+// version above 2 makes every call fail with [ErrNewer]; nothing is touched.
 //
 // The file is not to be edited while ocslab runs. Moved or removed as a whole
 // it starts anew, with IDs from 1.
 //
 // # What is not recorded
 //
-// Only Apply is. Shutters, labels, attenuation and restarts, reached through
-// the wrapper by [ocs.As], are not, and neither is what others do to a switch.
+// What others do to a switch. A [Recorder] records Apply alone: the gate of package lab records settings of monitors,
+// shutters, labels, attenuators and restarts as entries with Set.
 package history
