@@ -184,10 +184,8 @@ func (g *Gate) Preview(ctx context.Context, i Intent) (Report, error) {
 		return Report{Switch: i.Switch}, err
 	}
 	r := Report{Switch: o.Name, Device: o.Device}
-	if r.Report, err = i.preview(ctx, o); err == nil && !r.Change.Empty() {
-		if in, ok := ocs.As[*guard](o); ok {
-			err = in.permitChange(ctx, r.Change)
-		}
+	if r.Report, err = i.preview(ctx, o); err == nil {
+		err = g.Permits(ctx, o, r.Before, r.Change)
 	}
 	return r, named(o.Name, err)
 }
@@ -210,7 +208,7 @@ func (g *Gate) MayApply(ctx context.Context, i Intent) error {
 	if unrecorded == nil {
 		unrecorded = g.auth.End(ids[0], history.Failed, history.Result{Error: err.Error()})
 	}
-	return join(err, unrecorded)
+	return ocs.Join(err, unrecorded)
 }
 
 // Apply makes one change. Nothing is sent that is not recorded, planned on what the device holds then, and permitted.
@@ -296,11 +294,13 @@ func (g *Gate) apply(ctx context.Context, o *Opened, i Intent, id int) (Report, 
 		err = fmt.Errorf("%w; the change took effect: change %d, \"ocslab undo %d\" takes it back", err, r.ID, r.ID)
 	case !r.ReadBack:
 		err = fmt.Errorf("%w; it may have taken effect: see change %d in the history", err, r.ID)
+	case errors.Is(err, context.DeadlineExceeded):
+		err = fmt.Errorf("%w; read back, the change has not taken effect: see change %d in the history", err, r.ID)
 	}
 	if r.ReadBack {
 		g.expect(o, r.Report)
 	}
-	return r, join(err, recorded)
+	return r, ocs.Join(err, recorded)
 }
 
 // execute is [ocs.Execute] or [ocs.Reconcile] of an intent.
@@ -484,7 +484,7 @@ func (b *batch) prepare(ctx context.Context) (unlock func(), err error) {
 	if err := b.permit(ctx); err != nil {
 		for _, id := range b.ids {
 			if id != 0 {
-				err = join(err, b.g.auth.End(id, history.Failed, history.Result{Error: err.Error()}))
+				err = ocs.Join(err, b.g.auth.End(id, history.Failed, history.Result{Error: err.Error()}))
 			}
 		}
 		return unlock, err
@@ -495,10 +495,8 @@ func (b *batch) prepare(ctx context.Context) (unlock func(), err error) {
 // permit asks for all switches whether their changes are allowed.
 func (b *batch) permit(ctx context.Context) error {
 	for i, o := range b.opened {
-		if in, ok := ocs.As[*guard](o); ok && !b.reports[i].Change.Empty() {
-			if err := in.permitChange(ctx, b.reports[i].Change); err != nil {
-				return named(o.Name, err)
-			}
+		if err := b.g.Permits(ctx, o, b.reports[i].Before, b.reports[i].Change); err != nil {
+			return named(o.Name, err)
 		}
 	}
 	return nil
@@ -534,13 +532,13 @@ func (b *batch) commit(ctx context.Context) error {
 	}
 	wait.Wait()
 	if err := b.conclude(errs); err != nil {
-		return join(err, b.putBack(context.WithoutCancel(ctx)))
+		return ocs.Join(err, b.putBack(context.WithoutCancel(ctx)))
 	}
 	var dark error
 	for i, o := range b.opened {
 		var err error
 		b.reports[i].Light, err = b.g.look(ctx, o, b.intents[i], b.reports[i].Report)
-		dark = join(dark, err)
+		dark = ocs.Join(dark, err)
 	}
 	return dark
 }
@@ -584,10 +582,10 @@ func (b *batch) conclude(errs []error) error {
 			continue
 		}
 		if b.ids[i] != 0 && b.reports[i].Receipt.Requests == 0 {
-			err = join(err, b.g.auth.End(b.ids[i], history.Failed, history.Result{Error: err.Error()}))
+			err = ocs.Join(err, b.g.auth.End(b.ids[i], history.Failed, history.Result{Error: err.Error()}))
 		}
 		if !errors.Is(err, ocs.ErrPartner) {
-			first = join(first, err)
+			first = ocs.Join(first, err)
 		}
 	}
 	if first == nil {
@@ -623,12 +621,12 @@ func (b *batch) putBack(ctx context.Context) error {
 		default:
 			texts = append(texts, fmt.Sprintf("%s could not be put back and may hold %v in place of %v", r.Switch, r.Change.Add, r.Change.Remove))
 		}
-		failed = join(failed, err)
+		failed = ocs.Join(failed, err)
 	}
 	if len(texts) == 0 {
 		return failed
 	}
-	return join(fmt.Errorf("%w: %s", ErrTogether, strings.Join(texts, "; ")), failed)
+	return ocs.Join(fmt.Errorf("%w: %s", ErrTogether, strings.Join(texts, "; ")), failed)
 }
 
 // still returns an error that matches [ocs.ErrConflict] when a device no longer holds what a change was planned on.
@@ -648,19 +646,4 @@ func named(name string, err error) error {
 		return err
 	}
 	return fmt.Errorf("%s: %w", name, err)
-}
-
-// join is errors.Join in one sentence.
-func join(errs ...error) error {
-	var sum error
-	for _, e := range errs {
-		switch {
-		case e == nil:
-		case sum == nil:
-			sum = e
-		default:
-			sum = fmt.Errorf("%w; %w", sum, e)
-		}
-	}
-	return sum
 }

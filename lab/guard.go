@@ -97,22 +97,27 @@ func (g *guard) takeBack(ctx context.Context, add ocs.Map, lost error) error {
 // takeBackTime limits how long a change that lost the race with a panic takes to remove its circuits.
 const takeBackTime = 30 * time.Second
 
-// permitChange refuses a change of circuits. It reads the map first where anything is kept, since a device that
-// takes over busy ports darkens circuits that the change does not name.
+// permitChange refuses a change of circuits.
 func (g *guard) permitChange(ctx context.Context, c ocs.Change) error {
+	return g.permitOn(ctx, c, func() (ocs.Map, error) { return g.Switch.CrossConnects(ctx) })
+}
+
+// permitOn is permitChange for a device that holds what have returns. It is asked where anything is kept, since a device
+// that takes over busy ports darkens circuits that the change does not name.
+func (g *guard) permitOn(ctx context.Context, c ocs.Change, have func() (ocs.Map, error)) error {
 	kept, err := g.kept()
 	if err != nil {
 		return err
 	}
 	touched := c.Ports()
 	if c.Add.Len() > 0 && len(kept) > 0 {
-		have, err := g.Switch.CrossConnects(ctx)
+		now, err := have()
 		if err != nil {
 			return err
 		}
 		for a := range c.Add.All() {
 			for _, p := range []ocs.Port{a.Ingress, a.Egress} {
-				for _, held := range have.At(p) {
+				for _, held := range now.At(p) {
 					touched = append(touched, held.Ingress, held.Egress)
 				}
 			}
@@ -122,6 +127,15 @@ func (g *guard) permitChange(ctx context.Context, c ocs.Change) error {
 		return err
 	}
 	return g.gate.inPanic(ctx, g.at, c.Add)
+}
+
+// Permits returns the error with which a change of a switch that holds have would be refused now: a port is protected or
+// leased, or a panic keeps it dark.
+func (g *Gate) Permits(ctx context.Context, o *Opened, have ocs.Map, c ocs.Change) error {
+	if c.Empty() {
+		return nil
+	}
+	return (&guard{at: o.at, gate: g}).permitOn(ctx, c, func() (ocs.Map, error) { return have, nil })
 }
 
 // kept are the ports that nobody here may touch now, and why.

@@ -243,11 +243,11 @@ func (g *Gate) Recheck(ctx context.Context, after time.Duration) error {
 		}
 		have, err := o.CrossConnects(ctx)
 		if err != nil {
-			missing = join(missing, fmt.Errorf("%s could not be read once more after the change: %w", o.Name, err))
+			missing = ocs.Join(missing, fmt.Errorf("%s could not be read once more after the change: %w", o.Name, err))
 			continue
 		}
 		if gone := e.present.Minus(have); gone.Len() > 0 {
-			missing = join(missing, fmt.Errorf("%s: %w: %v was read back, and %v later it is not there: another user removed it",
+			missing = ocs.Join(missing, fmt.Errorf("%s: %w: %v was read back, and %v later it is not there: another user removed it",
 				o.Name, ocs.ErrVerify, gone, time.Since(e.at).Round(time.Millisecond)))
 		}
 	}

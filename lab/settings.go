@@ -44,7 +44,7 @@ func (g *Gate) setLocked(ctx context.Context, in *guard, s setting) (int, error)
 		err = in.permit(ctx, s)
 	}
 	if err != nil {
-		return 0, join(err, g.auth.End(id, history.Failed, history.Result{Error: err.Error()}))
+		return 0, ocs.Join(err, g.auth.End(id, history.Failed, history.Result{Error: err.Error()}))
 	}
 	err = s.send(ctx)
 	state, detail := history.Done, history.Result{}
@@ -54,7 +54,7 @@ func (g *Gate) setLocked(ctx context.Context, in *guard, s setting) (int, error)
 			state, detail.Error = history.Failed, err.Error()
 		}
 	}
-	return id, join(err, g.auth.End(id, state, detail))
+	return id, ocs.Join(err, g.auth.End(id, state, detail))
 }
 
 // restoreTime limits how long settings may take to be restored.

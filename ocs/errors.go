@@ -152,3 +152,18 @@ func (e *VerifyError) Error() string {
 
 // Is reports whether target is ErrVerify.
 func (e *VerifyError) Is(target error) bool { return target == ErrVerify }
+
+// Join is errors.Join in one sentence: nil without errors, and "a; b" of two. It matches all of them.
+func Join(errs ...error) error {
+	var sum error
+	for _, e := range errs {
+		switch {
+		case e == nil:
+		case sum == nil:
+			sum = e
+		default:
+			sum = fmt.Errorf("%w; %w", sum, e)
+		}
+	}
+	return sum
+}

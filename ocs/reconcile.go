@@ -47,24 +47,12 @@ func Plan(have, want Map, policy Policy) (Change, error) {
 		}
 	}
 	if len(conflicts) > 0 {
-		return Change{}, joined(conflicts)
+		return Change{}, Join(conflicts...)
 	}
 	return Change{
 		Remove: have.filter(func(c CrossConnect) bool { return inTheWay[c] }),
 		Add:    want.Minus(have),
 	}, nil
-}
-
-// joined is errors.Join in one sentence.
-func joined(errs []error) error {
-	if len(errs) == 1 {
-		return errs[0]
-	}
-	err := errs[0]
-	for _, e := range errs[1:] {
-		err = fmt.Errorf("%w; %w", err, e)
-	}
-	return err
 }
 
 // PlanDisconnect returns the change that removes every cross-connect of have
@@ -168,7 +156,7 @@ func freeExcluded(have Map, c Change, g Geometry, policy Policy) (Change, error)
 		return c, nil
 	}
 	if policy == Safe {
-		return Change{}, joined(conflicts)
+		return Change{}, Join(conflicts...)
 	}
 	return Change{Remove: have.filter(func(x CrossConnect) bool { return c.Remove.Has(x) || gone[x] }), Add: c.Add}, nil
 }

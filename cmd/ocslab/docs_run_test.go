@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
 )
 
 var updatePages = flag.Bool("update", false, "write what the sessions of pages print into the pages")

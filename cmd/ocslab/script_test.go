@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
 )
 
 func TestMain(m *testing.M) {

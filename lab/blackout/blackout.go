@@ -442,7 +442,7 @@ func (b *Blackout) Lift(ctx context.Context, numbers ...int) ([]Result, error) {
 	}
 	names, devices := b.affected(calls)
 	results := each(names, func(name string) Result { return b.relight(ctx, calls, name, devices[name]) })
-	return results, joined(failed(results), unread)
+	return results, ocs.Join(failed(results), unread)
 }
 
 // lock takes the lock of a switch, waiting for at most wait.
@@ -518,7 +518,7 @@ func (b *Blackout) putBack(ctx context.Context, now seen, d darkening, r *Result
 		c.Add, left = putBack(have, d.Removed, now.geometry)
 		return c, nil
 	})
-	err = joined(err, rec.Confirm(report, err))
+	err = ocs.Join(err, rec.Confirm(report, err))
 	if err == nil && report.Change.Empty() && undo != 0 {
 		// Nothing is left to be taken back: that counts, too.
 		var id int
@@ -582,26 +582,11 @@ func about(name, op string, err error) error {
 	return &ocs.OpError{Op: op, Device: name, Err: err}
 }
 
-// joined is errors.Join in one sentence.
-func joined(errs ...error) error {
-	var sum error
-	for _, e := range errs {
-		switch {
-		case e == nil:
-		case sum == nil:
-			sum = e
-		default:
-			sum = fmt.Errorf("%w; %w", sum, e)
-		}
-	}
-	return sum
-}
-
 // failed is the error of all results, nil if none has one.
 func failed(results []Result) error {
 	var errs []error
 	for _, r := range results {
 		errs = append(errs, r.Err)
 	}
-	return joined(errs...)
+	return ocs.Join(errs...)
 }

@@ -684,14 +684,15 @@ cables:
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := New(Options{File: f, Device: l.Device, Open: l.Emergency, History: log, StateDir: t.TempDir()})
+	dir := t.TempDir()
+	b := New(Options{File: f, Device: l.Device, Open: l.Emergency, History: log, StateDir: dir})
 	if _, err := b.Panic(t.Context(), panics.Call{Who: "me", Reason: "smoke"}); err != nil {
 		t.Fatal(err)
 	}
 	if m, err := sw.CrossConnects(t.Context()); err != nil || m.Len() != 0 {
 		t.Errorf("after the panic: %v, %v", m, err)
 	}
-	if err := b.Refuse(Light{Switch: "a", Device: sw.Device, Add: lit}); !errors.Is(err, panics.ErrInForce) {
+	if err := refusedBy(f, dir, light{"a", sw.Device, lit}); !errors.Is(err, panics.ErrInForce) {
 		t.Errorf("light while it is in force: %v", err)
 	}
 	if _, err := b.Lift(t.Context()); err != nil {

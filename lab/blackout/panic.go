@@ -282,7 +282,7 @@ func (b *Blackout) darken(ctx context.Context, p *pending, sw ocs.Switch, r *Res
 	if r.Change.Remove.Len() > 0 {
 		removing = b.remove(ctx, p, sw, r, before)
 	}
-	return joined(closing, removing)
+	return ocs.Join(closing, removing)
 }
 
 // remove takes the circuits away that no shutter darkens. It reads them once more, and writes down

@@ -10,8 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ocslab/ocslab/lab"
 	"github.com/ocslab/ocslab/lab/panics"
 	"github.com/ocslab/ocslab/ocs"
+	"github.com/ocslab/ocslab/ocs/ocstest"
 )
 
 // Ensure a switch counts as dark only when it has said so: one that hangs was asked, then it has
@@ -110,12 +112,24 @@ func TestRead_WithoutStates(t *testing.T) {
 	}
 }
 
+// light is what would get light.
+type light struct {
+	sw, device string
+	add        ocs.Map
+}
+
+// refusedBy is what the gate of a lab says of it.
+func refusedBy(f *lab.File, dir string, l light) error {
+	sw := lab.New(f, lab.Options{StateDir: dir}).Adopt(l.sw, l.device, ocstest.New(64, ocs.Map{}))
+	return sw.Gate().Permits(context.Background(), sw, ocs.Map{}, ocs.Change{Add: l.add})
+}
+
 // Ensure that while a panic is in force nothing brings light to where it keeps it dark, and all
 // else passes.
 func TestRefuse(t *testing.T) {
 	x := newBench(t)
-	refused := func(l Light) error { return New(x.opt).Refuse(l) }
-	for _, l := range []Light{{}, {Switch: "b", Device: "test:b", Add: circuits("1>34")}} {
+	refused := func(l light) error { return refusedBy(x.opt.File, x.opt.StateDir, l) }
+	for _, l := range []light{{"b", "test:b", circuits("1>34")}} {
 		if err := refused(l); err != nil {
 			t.Errorf("without a panic: %v", err)
 		}
@@ -125,17 +139,16 @@ func TestRefuse(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name string
-		l    Light
+		l    light
 		port string // "" passes
 	}{
-		{"Back", Light{"b", "test:b", circuits("1>34")}, "port 1"},
-		{"Its far end", Light{"b", "test:b", circuits("9>34")}, "port 34"},
-		{"Another NIC of the lab", Light{"b", "test:b", circuits("2>50")}, "port 2"},
-		{"By its URL", Light{"tl1://x", "test:b", circuits("1>50")}, "port 1"},
-		{"Somebody else's", Light{"b", "test:b", circuits("9>50")}, ""},
-		{"Another switch", Light{"a", "test:a", circuits("1>34")}, ""},
-		{"Only away", Light{"b", "test:b", ocs.Map{}}, ""},
-		{"A run", Light{}, "since "},
+		{"Back", light{"b", "test:b", circuits("1>34")}, "port 1"},
+		{"Its far end", light{"b", "test:b", circuits("9>34")}, "port 34"},
+		{"Another NIC of the lab", light{"b", "test:b", circuits("2>50")}, "port 2"},
+		{"By its URL", light{"tl1://x", "test:b", circuits("1>50")}, "port 1"},
+		{"Somebody else's", light{"b", "test:b", circuits("9>50")}, ""},
+		{"Another switch", light{"a", "test:a", circuits("1>34")}, ""},
+		{"Only away", light{"b", "test:b", ocs.Map{}}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := refused(tt.l)
@@ -156,7 +169,7 @@ func TestRefuse(t *testing.T) {
 		})
 	}
 	// Behind a shutter that has closed there is no light; behind one that has not, there is.
-	behind := Light{"a", "test:a", circuits("1>33")}
+	behind := light{"a", "test:a", circuits("1>33")}
 	for _, jam := range []bool{false, true} {
 		x.a.jam = jam
 		for p := range x.a.shut {
@@ -174,13 +187,13 @@ func TestRefuse(t *testing.T) {
 	if _, err := New(x.opt).Lift(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := refused(Light{}); err != nil {
+	if err := refused(light{"b", "test:b", circuits("1>34")}); err != nil {
 		t.Errorf("lifted: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(x.opt.StateDir, panics.FileName), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if refused(Light{}) == nil || refused(Light{"b", "test:b", circuits("9>50")}) == nil {
+	if refused(light{"b", "test:b", circuits("9>50")}) == nil {
 		t.Error("passes though the panics cannot be read")
 	}
 }

@@ -207,7 +207,7 @@ func TestPreview_Refused(t *testing.T) {
 		text string
 	}{
 		{connect(t, "rail0", "1>99"), ocs.ErrPort, "port 99"},
-		{connect(t, "rail0", "31>40"), ocs.ErrInterlock, "rail0: port is protected: the lab file protects port 31"},
+		{connect(t, "rail0", "31>40"), ocs.ErrInterlock, "rail0: change circuits: port is protected: the lab file protects port 31"},
 		{connect(t, "rail9", "1>33"), lab.ErrUnknown, "rail9"},
 		{connect(t, "rail0", "6>37"), ocs.ErrConflict, "5>37 is in the way of 6>37"},
 		{Wish{Verb: Connect, Switch: "rail0"}, ErrNothing, "no circuit"},

@@ -139,15 +139,6 @@ func (s *Session) previewLift(ctx context.Context, w Wish, n int) Preview {
 	return p
 }
 
-// notInPanic refuses circuits that would bring light to where a panic in force keeps it dark,
-// or, with the zero Light, a run.
-func (s *Session) notInPanic(l blackout.Light) error {
-	if s.opt.StateDir == "" {
-		return nil
-	}
-	return s.blackout(nil).Refuse(l)
-}
-
 // numbers is one number, or none for 0.
 func numbers(n int) []int {
 	if n == 0 {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/lab/blackout"
 	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/ocs"
 )
@@ -192,10 +191,7 @@ func (s *Session) previewTask(ctx context.Context, k known, t task) Part {
 	}
 	k.describe(&x, t, device)
 	if x.Err == nil {
-		x.Err = k.interlock(t.sw, x.Change)
-	}
-	if x.Err == nil {
-		x.Err = aboutSwitch(t.sw, s.notInPanic(blackout.Light{Switch: t.sw, Device: device, Add: x.Change.Add}))
+		x.Err = aboutSwitch(t.sw, sw.Gate().Permits(brief, sw, now.m, x.Change))
 	}
 	return x
 }
@@ -269,17 +265,6 @@ func (e Ends) way() string {
 		return text
 	}
 	return name(e.From, e.Circuit.Ingress) + " to " + name(e.To, e.Circuit.Egress)
-}
-
-// interlock is the error of a change that touches protected ports, nil of any other.
-func (k known) interlock(sw string, c ocs.Change) error {
-	touched := c.Ports()
-	for _, p := range k.file.ProtectedPorts(sw) {
-		if slices.Contains(touched, p) {
-			return fmt.Errorf("%s: %w: the lab file protects port %d", sw, ocs.ErrInterlock, p)
-		}
-	}
-	return nil
 }
 
 // ends says what hangs on a circuit of a device, which may be "" if that is not known.

@@ -27,7 +27,6 @@ import (
 	"github.com/ocslab/ocslab/experiment/runs"
 	"github.com/ocslab/ocslab/internal/natural"
 	"github.com/ocslab/ocslab/lab"
-	"github.com/ocslab/ocslab/lab/blackout"
 	"github.com/ocslab/ocslab/linkmon/watch"
 	"github.com/ocslab/ocslab/ocs"
 )
@@ -361,7 +360,7 @@ func (s *Session) begin(ctx context.Context, prepare func(context.Context, execu
 		return err
 	}
 	var x *execution.Execution
-	if err = s.notInPanic(blackout.Light{}); err != nil {
+	if err = lab.New(s.file(), s.opt.Lab).Gate().RefuseInPanic(); err != nil {
 		err = fmt.Errorf("no run begins: %w", err)
 	} else {
 		x, err = s.prepare(ctx, prepare)
