@@ -216,7 +216,7 @@ type setting struct {
 // set makes a setting: in its turn, permitted, recorded.
 func (g *guard) set(ctx context.Context, s setting) error {
 	_, err := g.gate.set(ctx, g, s)
-	return about(g.at.name, s.op, err)
+	return err
 }
 
 // permit refuses a setting.
@@ -369,14 +369,14 @@ func (m *meterGuard) setting(to []ocs.Monitor) setting {
 func (m *meterGuard) SetMonitorsMeanwhile(ctx context.Context, to []ocs.Monitor) (restore func(context.Context) error, err error) {
 	name, release, err := m.g.gate.auth.Hold()
 	if err != nil {
-		return nil, about(m.g.at.name, "set monitors", err)
+		return nil, named(m.g.at.name, err)
 	}
 	s := m.setting(to)
 	s.until = name
 	id, err := m.g.gate.set(ctx, m.g, s)
 	if err != nil && id == 0 {
 		release()
-		return nil, about(m.g.at.name, "set monitors", err)
+		return nil, err
 	}
 	restore = func(ctx context.Context) error {
 		defer release()

@@ -15,11 +15,11 @@ import (
 )
 
 // set makes a setting in its turn at the device, permitted and recorded. It returns the ID in the history, 0 if nothing
-// was recorded.
+// was recorded. Errors of the device are an [*ocs.OpError], those of the authority are not.
 func (g *Gate) set(ctx context.Context, in *guard, s setting) (int, error) {
 	unlock, err := g.lock(ctx, in.at)
 	if err != nil {
-		return 0, err
+		return 0, named(in.at.name, err)
 	}
 	defer unlock()
 	g.restoreAbandoned(ctx, in)
@@ -29,32 +29,36 @@ func (g *Gate) set(ctx context.Context, in *guard, s setting) (int, error) {
 func (g *Gate) setLocked(ctx context.Context, in *guard, s setting) (int, error) {
 	values, err := s.values(ctx)
 	if err != nil {
-		return 0, err
+		return 0, about(in.at.name, s.op, err)
 	}
 	if len(values) == 0 {
-		return 0, s.send(ctx) // the device says why
+		return 0, about(in.at.name, s.op, s.send(ctx)) // the device says why
 	}
 	ids, err := in.book.BeginAll(ctx, []history.Entry{{Switch: in.at.name, Device: in.at.device, Command: g.command, Who: panics.Me(),
 		Set: values, Until: s.until, UndoOf: s.undoOf}})
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", history.ErrUnrecorded, err)
+		return 0, named(in.at.name, fmt.Errorf("%w: %w", history.ErrUnrecorded, err))
 	}
 	id := ids[0]
+	end := func(state history.State, text string, err error) error {
+		if recorded := g.auth.End(id, state, history.Result{Error: text}); recorded != nil {
+			err = ocs.Join(err, fmt.Errorf("the outcome of change %d could not be recorded: %w", id, recorded))
+		}
+		return named(in.at.name, err)
+	}
 	if !s.restores {
-		err = in.permit(ctx, s)
-	}
-	if err != nil {
-		return 0, ocs.Join(err, g.auth.End(id, history.Failed, history.Result{Error: err.Error()}))
-	}
-	err = s.send(ctx)
-	state, detail := history.Done, history.Result{}
-	if err != nil {
-		state, detail.Error = history.Pending, "outcome unknown: "+err.Error()
-		if errors.Is(err, ocs.ErrDenied) && len(values) == 1 {
-			state, detail.Error = history.Failed, err.Error()
+		if err := in.permit(ctx, s); err != nil {
+			return 0, end(history.Failed, err.Error(), about(in.at.name, s.op, err))
 		}
 	}
-	return id, ocs.Join(err, g.auth.End(id, state, detail))
+	err = about(in.at.name, s.op, s.send(ctx))
+	switch {
+	case err == nil:
+		return id, end(history.Done, "", nil)
+	case errors.Is(err, ocs.ErrDenied) && len(values) == 1:
+		return id, end(history.Failed, err.Error(), err)
+	}
+	return id, end(history.Pending, "outcome unknown: "+err.Error(), err)
 }
 
 // restoreTime limits how long settings may take to be restored.
@@ -85,7 +89,7 @@ func (g *Gate) restoreLocked(ctx context.Context, in *guard, e history.Entry) er
 	s := in.reversal(e)
 	s.op, s.restores = "restore settings", true
 	_, err := g.setLocked(ctx, in, s)
-	return about(in.at.name, s.op, err)
+	return err
 }
 
 // reversal is the setting that takes back what an entry says.

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -179,13 +180,55 @@ func (b *bench) readersWork(t *testing.T, state string) {
 	_ = watch.Wait() // it was killed
 }
 
+// Ensure that a change that is in progress when a panic begins brings no light, on a switch without shutters: it is taken
+// back, and says so.
+func TestBeside_Panic(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, false)
+	u, err := url.Parse(b.urls["b"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.devices["b"].Connect([]ocs.CrossConnect{{Ingress: 1, Egress: 321}}); err != nil {
+		t.Fatal(err)
+	}
+	slow := newSlowly(t, u.Host, "ENT-CRS")
+	u.Host = slow.addr
+	b.write(t, "lab.yaml", fmt.Sprintf(benchLab, b.urls["a"], u))
+	state := filepath.Join(b.dir, "state")
+	one := b.start(t, state, "connect", "b", "2>326")
+	select {
+	case <-slow.held:
+	case <-t.Context().Done():
+		t.Fatal("the change was not sent")
+	}
+	if code, out := b.run(t, state, "panic", "--reason", "test", "b"); code != 0 {
+		t.Errorf("panic: exit code %d\n%s", code, out)
+	}
+	if code := one.end(); code != exitRefused || !strings.Contains(one.out.String(), "was removed again") {
+		t.Errorf("exit code %d, want %d:\n%s", code, exitRefused, one.out.String())
+	}
+	if got := b.devices["b"].CrossConnects().String(); got != "" {
+		t.Errorf("the switch holds %s during a panic", got)
+	}
+	if code, out := b.run(t, state, "panic", "--lift"); code != 0 {
+		t.Errorf("panic --lift: exit code %d\n%s", code, out)
+	}
+	if got := b.devices["b"].CrossConnects().String(); got != "1>321" {
+		t.Errorf("the switch holds %s after the panic, want 1>321", got)
+	}
+}
+
 // Ensure that of two commands that want the same port at the same time one has it and the other is refused, and that
 // commands in parallel leave what the history says.
 func TestBeside_Natural(t *testing.T) {
 	t.Parallel()
-	pairs, batches := 60, 10
-	if testing.Short() {
-		pairs, batches = 10, 3
+	pairs, batches := 20, 4
+	switch {
+	case os.Getenv(killsEnv) != "": // the long form
+		pairs, batches = 60, 10
+	case testing.Short():
+		pairs, batches = 6, 2
 	}
 	b := newBench(t, false)
 	state := filepath.Join(b.dir, "state")

@@ -24,7 +24,8 @@ import (
 	"github.com/ocslab/ocslab/ocs"
 )
 
-// killsEnv is how often TestCommand_Killed kills each kind of command; the default is shortKills.
+// killsEnv asks for the long form of these tests, and says how often TestCommand_Killed kills each kind of command; the
+// default is shortKills.
 const (
 	killsEnv   = "OCSLAB_TEST_KILLS"
 	shortKills = 4
