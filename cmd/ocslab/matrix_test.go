@@ -28,6 +28,7 @@ import (
 	"github.com/ocslab/ocslab/lab/lease"
 	"github.com/ocslab/ocslab/lab/panics"
 	"github.com/ocslab/ocslab/ocs"
+	"github.com/ocslab/ocslab/timeline"
 	"github.com/ocslab/ocslab/wire/trxlink"
 )
 
@@ -303,9 +304,12 @@ const (
 	panicked  condition = "panic"
 	protected condition = "protected"
 	leased    condition = "leased"
+	// unconfirmed is a panic that could not close its shutters; behind is one that has, so that circuits may move in the dark.
+	unconfirmed condition = "unconfirmed"
+	behind      condition = "behind"
 )
 
-var conditions = []condition{free, panicked, protected, leased}
+var conditions = []condition{free, panicked, protected, leased, unconfirmed, behind}
 
 // becomes is what becomes of a command under a condition.
 type becomes int
@@ -316,6 +320,7 @@ const (
 	allowed                 // it is done
 	apart                   // it does without the ports that are kept, or says that it cannot
 	silent                  // it is done, and sends nothing that changes anything
+	dark                    // it is done, and no light comes of it
 	untested                // with a reason in the table
 )
 
@@ -327,6 +332,7 @@ type mover struct {
 	files     map[string]string
 	before    []string // commands that are run before the condition holds; "kill TEXT: …" is killed once TEXT was answered
 	lit       []string // before a panic, which is none without light
+	shutters  bool     // also on a switch with shutters, where it is refused in other rows on one without
 	elsewhere bool     // also by another lab file, and by NETCONF
 	port      string   // that is protected or leased: "rail0/1"
 	as        map[condition]becomes
@@ -378,6 +384,9 @@ func newWorld(t *testing.T, m mover, c condition) *world {
 			t.Fatal(err)
 		}
 		e.Cabling = cabling
+		if c == unconfirmed {
+			e.Faults = append(e.Faults, emulator.Fault{Kind: "deny", Verb: "OPR-PORT-SHUTTER"})
+		}
 		d := startTapped(t, e)
 		w.devices = append(w.devices, d)
 		urls := d.URLs()
@@ -406,7 +415,7 @@ func newWorld(t *testing.T, m mover, c condition) *world {
 		write(name, text)
 	}
 	before := m.before
-	if c == panicked {
+	if c == panicked || c == unconfirmed || c == behind {
 		before = slices.Concat(m.lit, before)
 	}
 	for _, line := range before {
@@ -419,8 +428,12 @@ func newWorld(t *testing.T, m mover, c condition) *world {
 		}
 	}
 	switch c {
-	case panicked:
+	case panicked, behind:
 		if code, out := w.run(w.sw.name, "--lab DIR/lab.yaml panic --reason matrix"); code != exitDone {
+			t.Fatalf("panic: exit code %d: %s", code, out)
+		}
+	case unconfirmed:
+		if code, out := w.run(w.sw.name, "--lab DIR/lab.yaml panic --reason matrix"); code != exitDevice {
 			t.Fatalf("panic: exit code %d: %s", code, out)
 		}
 	case protected:
@@ -603,7 +616,7 @@ func TestMatrix(t *testing.T) {
 	t.Run("cells", func(t *testing.T) {
 		for _, m := range movers {
 			for _, c := range conditions {
-				if m.as[c] == untested {
+				if m.as[c] == untested || (c == unconfirmed || c == behind) && !m.shutters {
 					continue
 				}
 				t.Run(strings.ReplaceAll(m.command, " ", "-")+"/"+string(c), func(t *testing.T) {
@@ -622,11 +635,18 @@ func testCells(t *testing.T, m mover, c condition, sum *tally) {
 	w := newWorld(t, m, c)
 	ways := w.ways(m)
 	as := m.as[c]
+	if c == behind {
+		as = dark
+	}
 	if c == free {
 		ways = ways[:1]
 		if as == refused {
 			as = allowed
 		}
+	}
+	since := 0
+	if c == behind {
+		_, since = w.sw.Device.Truth(0)
 	}
 	for n, way := range ways {
 		entries := len(w.recorded(0))
@@ -655,7 +675,7 @@ func testCells(t *testing.T, m mover, c condition, sum *tally) {
 			for _, x := range changes {
 				sum.changing += len(x)
 			}
-		case allowed, silent:
+		case allowed, silent, dark:
 			sum.allowed++
 		case apart:
 			sum.apart++
@@ -683,6 +703,16 @@ func testCells(t *testing.T, m mover, c condition, sum *tally) {
 			}
 			if n == 0 && len(changes) == 0 { // what is taken away is gone the second time
 				fail("nothing was sent")
+			}
+		case dark:
+			if n == 0 && code != exitDone { // an undo has nothing left to do the second time
+				fail("exit code %d, want 0", code)
+			}
+			marks, _ := w.sw.Device.Truth(since)
+			for _, m := range marks {
+				if m.Stage == timeline.Light {
+					fail("light came at %s", m.Subject)
+				}
 			}
 		case silent:
 			if code != exitDone || len(changes)+len(events) > 0 {
@@ -786,20 +816,20 @@ const lab33 = "--lab DIR/lab.yaml connect rail0 1>33,2>34"
 
 // movers is the table of what moves light or changes settings. The test of the tree of commands wants each there.
 var movers = []mover{
-	{command: "connect", lab: "desk", elsewhere: true, args: "connect SWITCH 1>34", port: "rail0/1", model: shutterless,
+	{command: "connect", lab: "desk", elsewhere: true, args: "connect SWITCH 1>34", port: "rail0/1", model: shutterless, shutters: true,
 		before: []string{"--lab DIR/lab.yaml connect rail0 2>33"}},
-	{command: "connect", lab: "desk", args: "connect SWITCH 2>33 --mode update", before: []string{lab33}, port: "rail0/1", model: shutterless},
+	{command: "connect", lab: "desk", args: "connect SWITCH 2>33 --mode update", before: []string{lab33}, port: "rail0/1", model: shutterless, shutters: true},
 	{command: "connect", lab: "desk", args: "connect SWITCH 2>34 --mode overwrite", before: []string{lab33}, port: "rail0/1", model: shutterless},
 	{command: "disconnect", lab: "desk", args: "disconnect SWITCH 1", before: []string{lab33},
 		port: "rail0/1", as: map[condition]becomes{panicked: allowed}},
-	{command: "link", lab: "desk", elsewhere: true, args: "link gpu1/e0 gpu2/e0", before: []string{"--lab DIR/lab.yaml connect rail0 2>33"}, port: "rail0/1", model: shutterless},
+	{command: "link", lab: "desk", elsewhere: true, args: "link gpu1/e0 gpu2/e0", before: []string{"--lab DIR/lab.yaml connect rail0 2>33"}, port: "rail0/1", model: shutterless, shutters: true},
 	{command: "unlink", lab: "desk", args: "unlink gpu1/e0", before: []string{lab33}, port: "rail0/33", as: map[condition]becomes{panicked: allowed}},
 	{command: "apply", lab: "desk", args: "apply DIR/plan.yaml", files: map[string]string{"plan.yaml.in": "mode: update\nswitches:\n  \"SWITCH\": 1>34\n"},
-		before: []string{"--lab DIR/lab.yaml connect rail0 2>33"}, port: "rail0/1", model: shutterless},
+		before: []string{"--lab DIR/lab.yaml connect rail0 2>33"}, port: "rail0/1", model: shutterless, shutters: true},
 	{command: "restore", lab: "desk", args: "restore DIR/plan.yaml", files: map[string]string{"plan.yaml.in": "mode: overwrite\nswitches:\n  \"SWITCH\": 2>34\n"},
 		before: []string{lab33}, port: "rail0/1", model: shutterless},
 	{command: "undo", lab: "desk", args: "undo --switch SWITCH", before: []string{lab33, "--lab DIR/lab.yaml disconnect rail0 1"},
-		port: "rail0/1", model: shutterless},
+		port: "rail0/1", model: shutterless, shutters: true},
 	{command: "undo", lab: "desk", args: "undo 1", before: []string{lab33}, port: "rail0/1", as: map[condition]becomes{panicked: allowed}},
 	{command: "undo", lab: "desk", args: "undo --switch SWITCH", before: []string{lab33, "--lab DIR/lab.yaml shutters rail0 close 1"},
 		port: "rail0/1"},
@@ -830,7 +860,7 @@ var movers = []mover{
 	{command: "figure", lab: "desk", args: "figure autoneg -n 1 --sequence x,y --out DIR/f.html", before: []string{onlyY}, port: "rail0/1",
 		as: map[condition]becomes{panicked: unsaid, protected: unsaid, free: untested}},
 	{command: "topology opus", lab: "rails", args: "topology opus EXAMPLES/lab-job.yaml 11 --apply --mode update",
-		before: []string{"--lab DIR/lab.yaml connect ocs1 1>33"}, port: "ocs1/36", model: shutterless, as: map[condition]becomes{protected: unsaid}},
+		before: []string{"--lab DIR/lab.yaml connect ocs1 1>33"}, port: "ocs1/36", model: shutterless, shutters: true, as: map[condition]becomes{protected: unsaid}},
 	{command: "replay-job", lab: "rails", args: "replay-job lab-job --job EXAMPLES/lab-job.yaml --compress 50 --warm-up 0 -n 1 --mode update --revive",
 		before: []string{"--lab DIR/lab.yaml connect ocs1 1>33"}, port: "ocs1/36", as: atOnce},
 	{command: "orchestrate", lab: "rails", args: "orchestrate EXAMPLES/lab-job.yaml --listen 127.0.0.1:0 --mode update --revive --restore",
