@@ -32,7 +32,7 @@ type Authority interface {
 	// of one program that differ do not wait for each other, whatever their identity. The error says which program has
 	// the lock and matches context.Cause(ctx) if it waited until then.
 	Lock(ctx context.Context, device, identity string) (unlock func(), err error)
-	// Leases are those in force on a device that other programs hold.
+	// Leases are those in force on a device that other programs hold; "" is on all devices.
 	Leases(device string) ([]lease.Lease, error)
 	// Take takes a lease until release is called or this program ends. The error matches [lease.ErrLeased] if one of the
 	// ports has a lease.

@@ -12,7 +12,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ocslab/ocslab/drivers"
 	"github.com/ocslab/ocslab/lab/history"
+	"github.com/ocslab/ocslab/lab/lease"
 	"github.com/ocslab/ocslab/lab/panics"
 	"github.com/ocslab/ocslab/ocs"
 )
@@ -35,6 +37,7 @@ type Gate struct {
 // site is a device as the gate knows it.
 type site struct {
 	name, device string
+	also         []string   // its URLs in the lab file, under which other programs may know it
 	identity     string     // what all programs know it by; see [Authority.Lock]
 	protected    []ocs.Port // by the lab file
 	own          []ocs.Port // of the lab's NICs and cables; see [File.OwnPorts]
@@ -113,8 +116,32 @@ func (l *Lab) siteOf(name, device, identity string) *site {
 	at := &site{name: name, device: device, identity: identity}
 	if l.File != nil {
 		at.protected, at.own = l.File.ProtectedPorts(name), l.File.OwnPorts(name)
+		if s, ok := l.File.Switch(name); ok && !l.opt.Emulated {
+			at.also = append([]string{s.URL}, s.Also...)
+		}
 	}
 	return at
+}
+
+// is reports whether a device that another program speaks of, perhaps with another lab file, is the one at at.
+func (at *site) is(ctx context.Context, device string) bool {
+	return device == at.device || drivers.SameAddress(ctx, device, at.device) ||
+		slices.ContainsFunc(at.also, func(url string) bool { return drivers.SameAddress(ctx, device, url) })
+}
+
+// leases are those on a device that other programs hold, under whatever name they know it.
+func (g *Gate) leases(ctx context.Context, at *site) ([]lease.Lease, error) {
+	all, err := g.auth.Leases("")
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	held, err := g.auth.Leases(at.device)
+	for _, l := range all {
+		if at.is(ctx, l.Device) && !slices.ContainsFunc(held, func(x lease.Lease) bool { return x.Token == l.Token }) {
+			held = append(held, l)
+		}
+	}
+	return held, err
 }
 
 func newGate(l *Lab, opt Options) *Gate {
@@ -372,19 +399,29 @@ func Undo(entries []history.Entry, e history.Entry) (intents []Intent) {
 // lab. It is for what moves light for long: single changes are refused by themselves.
 func (g *Gate) RefuseInPanic() error {
 	calls, err := g.auth.Panics()
-	if err != nil || g.lab == nil || g.lab.File == nil {
+	calls = slices.DeleteFunc(calls, func(c panics.Call) bool { return !c.Lifted.IsZero() })
+	if err != nil || len(calls) == 0 || g.lab == nil || g.lab.File == nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), resolveTime)
+	defer cancel()
 	for _, s := range g.lab.File.Switches {
 		device, err := g.lab.Device(s.Name)
+		if err != nil {
+			continue
+		}
+		at := g.lab.siteOf(s.Name, device, device)
 		for _, c := range calls {
-			if _, dark := c.On(device); err == nil && dark && c.Lifted.IsZero() {
+			if slices.ContainsFunc(c.Dark, func(d panics.Dark) bool { return !d.Lifted && at.is(ctx, d.Device) }) {
 				return c.Refusal()
 			}
 		}
 	}
 	return nil
 }
+
+// resolveTime limits how long names of devices may take to be resolved.
+const resolveTime = 5 * time.Second
 
 // ErrTogether is why a switch was left alone or put back: another one of the same operation failed.
 var ErrTogether = errors.New("another switch of the same operation failed")

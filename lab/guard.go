@@ -105,7 +105,7 @@ func (g *guard) permitChange(ctx context.Context, c ocs.Change) error {
 // permitOn is permitChange for a device that holds what have returns. It is asked where anything is kept, since a device
 // that takes over busy ports darkens circuits that the change does not name.
 func (g *guard) permitOn(ctx context.Context, c ocs.Change, have func() (ocs.Map, error)) error {
-	kept, err := g.kept()
+	kept, err := g.kept(ctx)
 	if err != nil {
 		return err
 	}
@@ -139,12 +139,12 @@ func (g *Gate) Permits(ctx context.Context, o *Opened, have ocs.Map, c ocs.Chang
 }
 
 // kept are the ports that nobody here may touch now, and why.
-func (g *guard) kept() (map[ocs.Port]error, error) {
+func (g *guard) kept(ctx context.Context) (map[ocs.Port]error, error) {
 	kept := map[ocs.Port]error{}
 	for _, p := range g.at.protected {
 		kept[p] = fmt.Errorf("%w: the lab file protects port %d", ocs.ErrInterlock, p)
 	}
-	leases, err := g.gate.auth.Leases(g.at.device)
+	leases, err := g.gate.leases(ctx, g.at)
 	for _, l := range leases {
 		for _, p := range l.Ports {
 			kept[p] = fmt.Errorf("port %d: %w: %v", p, lease.ErrLeased, l)
@@ -180,7 +180,7 @@ func (g *Gate) calls(ctx context.Context, at *site) ([]panics.Call, error) {
 	calls, err := g.auth.Panics()
 	for i := range calls {
 		for j := range calls[i].Dark {
-			if d := &calls[i].Dark[j]; sameDevice(ctx, d.Device, at.device) {
+			if d := &calls[i].Dark[j]; at.is(ctx, d.Device) {
 				d.Device = at.device
 			}
 		}
@@ -221,7 +221,7 @@ func (g *guard) set(ctx context.Context, s setting) error {
 
 // permit refuses a setting.
 func (g *guard) permit(ctx context.Context, s setting) error {
-	kept, err := g.kept()
+	kept, err := g.kept(ctx)
 	if err != nil {
 		return err
 	}

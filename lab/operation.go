@@ -2,10 +2,10 @@ package lab
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 
-	"github.com/ocslab/ocslab/drivers"
 	"github.com/ocslab/ocslab/lab/history"
 	"github.com/ocslab/ocslab/lab/lease"
 	"github.com/ocslab/ocslab/ocs"
@@ -64,6 +64,17 @@ func (g *Gate) Lease(ctx context.Context, o *Opened, ports []ocs.Port, holder st
 	}
 	defer unlock()
 	ports = slices.Sorted(slices.Values(ports))
+	leases, err := g.leases(ctx, o.at)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range leases {
+		for _, p := range ports {
+			if slices.Contains(l.Ports, p) {
+				return nil, fmt.Errorf("port %d of %s: %w: %v", p, o.Name, lease.ErrLeased, l)
+			}
+		}
+	}
 	return g.auth.Take(ctx, lease.Lease{Device: o.Device, Switch: o.Name, Ports: slices.Compact(ports), Holder: holder})
 }
 
@@ -76,12 +87,12 @@ func Send(ctx context.Context, session ocs.Switch, c ocs.Change) (ocs.Receipt, e
 
 // Kept returns the ports of a switch that this program may not touch now, and why: they are protected, or leased to
 // others.
-func (g *Gate) Kept(o *Opened) (map[ocs.Port]error, error) {
+func (g *Gate) Kept(ctx context.Context, o *Opened) (map[ocs.Port]error, error) {
 	in, ok := ocs.As[*guard](o)
 	if !ok {
 		return nil, nil
 	}
-	return in.kept()
+	return in.kept(ctx)
 }
 
 // InPanic returns an error that matches [panics.ErrInForce] while a panic keeps ports of a switch dark.
@@ -96,10 +107,4 @@ func (g *Gate) InPanic(ctx context.Context, o *Opened) error {
 		}
 	}
 	return nil
-}
-
-// sameDevice reports whether two devices are one: the same text, or addresses that are the same once their names are
-// resolved.
-func sameDevice(ctx context.Context, a, b string) bool {
-	return a == b || drivers.SameAddress(ctx, a, b)
 }

@@ -195,7 +195,7 @@ func (g *Gate) restoreAbandoned(ctx context.Context, in *guard) {
 		return // the change that comes next says so
 	}
 	for _, e := range slices.Backward(entries) {
-		if e.Until == "" || e.UndoneBy != 0 || e.UndoOf != 0 || e.State == history.Failed || e.Device != in.at.device {
+		if e.Until == "" || e.UndoneBy != 0 || e.UndoOf != 0 || e.State == history.Failed || !in.at.is(ctx, e.Device) {
 			continue
 		}
 		if held, err := g.auth.Held(e.Until); held || err != nil {

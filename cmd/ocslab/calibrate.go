@@ -241,7 +241,7 @@ func claimModules(ctx context.Context, sw *lab.Opened, g ocs.Geometry, modules [
 	if err := gate.InPanic(ctx, sw); err != nil {
 		return nil, err
 	}
-	kept, err := gate.Kept(sw)
+	kept, err := gate.Kept(ctx, sw)
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ restarts the matrix; it is refused while any port is protected or leased.`,
 // conformPorts finds the ports that the suite may use, and leases them for as long as it runs.
 func (a *app) conformPorts(ctx context.Context, sw *lab.Opened, cfg *conformance.Config, dry bool) (release func() error, err error) {
 	gate := sw.Gate()
-	kept, err := gate.Kept(sw)
+	kept, err := gate.Kept(ctx, sw)
 	if err != nil {
 		return nil, err
 	}

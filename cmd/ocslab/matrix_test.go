@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -27,6 +28,7 @@ import (
 	"github.com/ocslab/ocslab/lab/lease"
 	"github.com/ocslab/ocslab/lab/panics"
 	"github.com/ocslab/ocslab/ocs"
+	"github.com/ocslab/ocslab/timeline"
 	"github.com/ocslab/ocslab/wire/trxlink"
 )
 
@@ -41,14 +43,14 @@ type tapped struct {
 	events  []emulator.Event
 }
 
-// startTapped serves an emulation on every protocol that a tap can read.
+// startTapped serves an emulation on every protocol that a tap can read, and on NETCONF, of which it sees the bytes only.
 func startTapped(t *testing.T, e lab.Emulation) *tapped {
 	t.Helper()
 	e.Listen = map[lab.Endpoint]string{lab.OCSTrx: ""}
 	if e.Transceivers == nil {
 		e.Listen = map[lab.Endpoint]string{}
 		for _, at := range lab.Endpoints(e.Personality) {
-			if at == lab.TL1 || at == lab.SCPI {
+			if at == lab.TL1 || at == lab.SCPI || at == lab.NETCONF {
 				e.Listen[at] = ""
 			}
 		}
@@ -119,6 +121,9 @@ func (e *ear) Write(p []byte) (int, error) {
 	e.d.mu.Lock()
 	defer e.d.mu.Unlock()
 	e.d.bytes += len(p)
+	if e.at == lab.NETCONF {
+		return len(p), nil
+	}
 	if e.at == lab.OCSTrx {
 		e.dec.Feed(p)
 		for f, ok := e.dec.Next(); ok; f, ok = e.dec.Next() {
@@ -299,9 +304,12 @@ const (
 	panicked  condition = "panic"
 	protected condition = "protected"
 	leased    condition = "leased"
+	// unconfirmed is a panic that could not close its shutters; behind is one that has, so that circuits may move in the dark.
+	unconfirmed condition = "unconfirmed"
+	behind      condition = "behind"
 )
 
-var conditions = []condition{free, panicked, protected, leased}
+var conditions = []condition{free, panicked, protected, leased, unconfirmed, behind}
 
 // becomes is what becomes of a command under a condition.
 type becomes int
@@ -312,20 +320,23 @@ const (
 	allowed                 // it is done
 	apart                   // it does without the ports that are kept, or says that it cannot
 	silent                  // it is done, and sends nothing that changes anything
+	dark                    // it is done, and no light comes of it
 	untested                // with a reason in the table
 )
 
 // mover is a command that moves light, or changes a setting of a device.
 type mover struct {
-	command string // its path, and the flag that makes it move light
-	lab     string // which of matrixLabs
-	args    string // the command line; SWITCH is each of the ways to name the switch, DIR the directory with the files
-	files   map[string]string
-	before  []string // commands that are run before the condition holds; "kill TEXT: …" is killed once TEXT was answered
-	lit     []string // before a panic, which is none without light
-	port    string   // that is protected or leased: "rail0/1"
-	as      map[condition]becomes
-	model   map[condition]string // of all switches of the lab, if another
+	command   string // its path, and the flag that makes it move light
+	lab       string // which of matrixLabs
+	args      string // the command line; SWITCH is each of the ways to name the switch, DIR the directory with the files
+	files     map[string]string
+	before    []string // commands that are run before the condition holds; "kill TEXT: …" is killed once TEXT was answered
+	lit       []string // before a panic, which is none without light
+	shutters  bool     // also on a switch with shutters, where it is refused in other rows on one without
+	elsewhere bool     // also by another lab file, and by NETCONF
+	port      string   // that is protected or leased: "rail0/1"
+	as        map[condition]becomes
+	model     map[condition]string // of all switches of the lab, if another
 }
 
 // world is a lab with its devices, and a state directory, under a condition.
@@ -366,36 +377,45 @@ func newWorld(t *testing.T, m mover, c condition) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cabling := f.Cabling()
+	cabling, other := f.Cabling(), text // of the same devices, spelled otherwise
 	for _, s := range f.Switches {
 		e, err := f.Emulation(s.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		e.Cabling = cabling
+		if c == unconfirmed {
+			e.Faults = append(e.Faults, emulator.Fault{Kind: "deny", Verb: "OPR-PORT-SHUTTER"})
+		}
 		d := startTapped(t, e)
 		w.devices = append(w.devices, d)
 		urls := d.URLs()
-		first, also := urls[lab.TL1], ""
-		if scpi := urls[lab.SCPI]; scpi != "" {
-			also = fmt.Sprintf(", also: [%q]", scpi)
-		}
-		if e.Transceivers != nil {
-			first = urls[lab.OCSTrx]
+		list := slices.Collect(maps.Values(urls))
+		slices.Sort(list)
+		slices.Reverse(list) // TL1, SCPI, NETCONF
+		spelled := func(urls []string) string {
+			text, _ := json.Marshal(urls[1:]) // YAML, too
+			return fmt.Sprintf("url: %q, also: %s, ", urls[0], text)
 		}
 		named := "{name: " + s.Name + ", "
 		if !strings.Contains(text, named) {
 			t.Fatalf("the lab %s has no %q", m.lab, named)
 		}
-		text = strings.Replace(text, named, fmt.Sprintf("%surl: %q%s, ", named, first, also), 1)
+		text = strings.Replace(text, named, named+spelled(list), 1)
+		for i := range list {
+			list[i] = strings.Replace(list[i], "127.0.0.1", "localhost", 1)
+		}
+		slices.Reverse(list)
+		other = strings.Replace(other, named, named+spelled(list), 1)
 	}
 	w.sw = w.devices[0]
 	path := write("lab.yaml", text)
+	write("other.yaml", other)
 	for name, text := range m.files {
 		write(name, text)
 	}
 	before := m.before
-	if c == panicked {
+	if c == panicked || c == unconfirmed || c == behind {
 		before = slices.Concat(m.lit, before)
 	}
 	for _, line := range before {
@@ -408,12 +428,17 @@ func newWorld(t *testing.T, m mover, c condition) *world {
 		}
 	}
 	switch c {
-	case panicked:
+	case panicked, behind:
 		if code, out := w.run(w.sw.name, "--lab DIR/lab.yaml panic --reason matrix"); code != exitDone {
+			t.Fatalf("panic: exit code %d: %s", code, out)
+		}
+	case unconfirmed:
+		if code, out := w.run(w.sw.name, "--lab DIR/lab.yaml panic --reason matrix"); code != exitDevice {
 			t.Fatalf("panic: exit code %d: %s", code, out)
 		}
 	case protected:
 		write("lab.yaml", text+"\nprotect: ["+m.port+"]\n")
+		write("other.yaml", other+"\nprotect: ["+m.port+"]\n")
 	case leased:
 		f, err := lab.Load(path)
 		if err != nil {
@@ -541,12 +566,18 @@ func (w *world) recorded(from int) []history.Entry {
 	return entries[min(from, len(entries)):]
 }
 
+// otherLab is the way by another lab file, which has other URLs of the same device.
+const otherLab = "another lab file"
+
 // ways are the names of the first switch: by name and, where a command takes a switch, by URLs that lead to it.
 func (w *world) ways(m mover) []string {
 	ways := []string{w.sw.name}
 	files := ""
 	for _, text := range m.files {
 		files += text
+	}
+	if m.elsewhere {
+		ways = append(ways, otherLab)
 	}
 	if !strings.Contains(m.args+files, "SWITCH") {
 		return ways
@@ -559,6 +590,9 @@ func (w *world) ways(m mover) []string {
 	ways = append(ways, first, strings.Replace(first, "127.0.0.1", "localhost", 1), strings.Replace(first, "127.0.0.1", "[::ffff:127.0.0.1]", 1))
 	if scpi := urls[lab.SCPI]; scpi != "" {
 		ways = append(ways, scpi)
+	}
+	if netconf := urls[lab.NETCONF]; netconf != "" && m.elsewhere {
+		ways = append(ways, netconf)
 	}
 	return ways
 }
@@ -582,7 +616,7 @@ func TestMatrix(t *testing.T) {
 	t.Run("cells", func(t *testing.T) {
 		for _, m := range movers {
 			for _, c := range conditions {
-				if m.as[c] == untested {
+				if m.as[c] == untested || (c == unconfirmed || c == behind) && !m.shutters {
 					continue
 				}
 				t.Run(strings.ReplaceAll(m.command, " ", "-")+"/"+string(c), func(t *testing.T) {
@@ -601,15 +635,27 @@ func testCells(t *testing.T, m mover, c condition, sum *tally) {
 	w := newWorld(t, m, c)
 	ways := w.ways(m)
 	as := m.as[c]
+	if c == behind {
+		as = dark
+	}
 	if c == free {
 		ways = ways[:1]
 		if as == refused {
 			as = allowed
 		}
 	}
+	since := 0
+	if c == behind {
+		_, since = w.sw.Device.Truth(0)
+	}
 	for n, way := range ways {
 		entries := len(w.recorded(0))
-		code, out := w.run(way, "--lab DIR/lab.yaml "+m.args)
+		code, out := 0, ""
+		if way == otherLab {
+			code, out = w.run(w.sw.name, "--lab DIR/other.yaml "+m.args)
+		} else {
+			code, out = w.run(way, "--lab DIR/lab.yaml "+m.args)
+		}
 		fail := func(format string, args ...any) {
 			t.Helper()
 			t.Errorf("%s, %s, %s: %s\n%s", m.args, c, way, fmt.Sprintf(format, args...), out[max(0, len(out)-500):])
@@ -629,7 +675,7 @@ func testCells(t *testing.T, m mover, c condition, sum *tally) {
 			for _, x := range changes {
 				sum.changing += len(x)
 			}
-		case allowed, silent:
+		case allowed, silent, dark:
 			sum.allowed++
 		case apart:
 			sum.apart++
@@ -657,6 +703,16 @@ func testCells(t *testing.T, m mover, c condition, sum *tally) {
 			}
 			if n == 0 && len(changes) == 0 { // what is taken away is gone the second time
 				fail("nothing was sent")
+			}
+		case dark:
+			if n == 0 && code != exitDone { // an undo has nothing left to do the second time
+				fail("exit code %d, want 0", code)
+			}
+			marks, _ := w.sw.Device.Truth(since)
+			for _, m := range marks {
+				if m.Stage == timeline.Light {
+					fail("light came at %s", m.Subject)
+				}
 			}
 		case silent:
 			if code != exitDone || len(changes)+len(events) > 0 {
@@ -760,34 +816,34 @@ const lab33 = "--lab DIR/lab.yaml connect rail0 1>33,2>34"
 
 // movers is the table of what moves light or changes settings. The test of the tree of commands wants each there.
 var movers = []mover{
-	{command: "connect", lab: "desk", args: "connect SWITCH 1>34", port: "rail0/1", model: shutterless,
+	{command: "connect", lab: "desk", elsewhere: true, args: "connect SWITCH 1>34", port: "rail0/1", model: shutterless, shutters: true,
 		before: []string{"--lab DIR/lab.yaml connect rail0 2>33"}},
-	{command: "connect", lab: "desk", args: "connect SWITCH 2>33 --mode update", before: []string{lab33}, port: "rail0/1", model: shutterless},
+	{command: "connect", lab: "desk", args: "connect SWITCH 2>33 --mode update", before: []string{lab33}, port: "rail0/1", model: shutterless, shutters: true},
 	{command: "connect", lab: "desk", args: "connect SWITCH 2>34 --mode overwrite", before: []string{lab33}, port: "rail0/1", model: shutterless},
 	{command: "disconnect", lab: "desk", args: "disconnect SWITCH 1", before: []string{lab33},
 		port: "rail0/1", as: map[condition]becomes{panicked: allowed}},
-	{command: "link", lab: "desk", args: "link gpu1/e0 gpu2/e0", before: []string{"--lab DIR/lab.yaml connect rail0 2>33"}, port: "rail0/1", model: shutterless},
+	{command: "link", lab: "desk", elsewhere: true, args: "link gpu1/e0 gpu2/e0", before: []string{"--lab DIR/lab.yaml connect rail0 2>33"}, port: "rail0/1", model: shutterless, shutters: true},
 	{command: "unlink", lab: "desk", args: "unlink gpu1/e0", before: []string{lab33}, port: "rail0/33", as: map[condition]becomes{panicked: allowed}},
 	{command: "apply", lab: "desk", args: "apply DIR/plan.yaml", files: map[string]string{"plan.yaml.in": "mode: update\nswitches:\n  \"SWITCH\": 1>34\n"},
-		before: []string{"--lab DIR/lab.yaml connect rail0 2>33"}, port: "rail0/1", model: shutterless},
+		before: []string{"--lab DIR/lab.yaml connect rail0 2>33"}, port: "rail0/1", model: shutterless, shutters: true},
 	{command: "restore", lab: "desk", args: "restore DIR/plan.yaml", files: map[string]string{"plan.yaml.in": "mode: overwrite\nswitches:\n  \"SWITCH\": 2>34\n"},
 		before: []string{lab33}, port: "rail0/1", model: shutterless},
 	{command: "undo", lab: "desk", args: "undo --switch SWITCH", before: []string{lab33, "--lab DIR/lab.yaml disconnect rail0 1"},
-		port: "rail0/1", model: shutterless},
+		port: "rail0/1", model: shutterless, shutters: true},
 	{command: "undo", lab: "desk", args: "undo 1", before: []string{lab33}, port: "rail0/1", as: map[condition]becomes{panicked: allowed}},
 	{command: "undo", lab: "desk", args: "undo --switch SWITCH", before: []string{lab33, "--lab DIR/lab.yaml shutters rail0 close 1"},
 		port: "rail0/1"},
-	{command: "shutters", lab: "desk", args: "shutters SWITCH open 1", before: []string{lab33, "--lab DIR/lab.yaml shutters rail0 close 1"},
+	{command: "shutters", lab: "desk", elsewhere: true, args: "shutters SWITCH open 1", before: []string{lab33, "--lab DIR/lab.yaml shutters rail0 close 1"},
 		port: "rail0/1"},
 	{command: "shutters", lab: "desk", args: "shutters SWITCH close 1", before: []string{lab33}, port: "rail0/1", as: map[condition]becomes{panicked: allowed}},
-	{command: "restart", lab: "desk", args: "restart SWITCH --dark", before: []string{lab33}, port: "rail0/1"},
+	{command: "restart", lab: "desk", elsewhere: true, args: "restart SWITCH --dark", before: []string{lab33}, port: "rail0/1"},
 	{command: "conform", lab: "desk", args: "conform SWITCH --max-pairs 1 --check-timeout 300ms", before: []string{lab33}, port: "rail0/1",
 		as: map[condition]becomes{panicked: unsaid, protected: apart, leased: apart, free: apart}},
 	{command: "conform", lab: "desk", args: "conform SWITCH --all-ports --max-pairs 1 --check-timeout 300ms", before: []string{lab33}, port: "rail0/1",
 		as: map[condition]becomes{panicked: unsaid, protected: unsaid, leased: unsaid, free: apart}},
 	{command: "conform", lab: "desk", args: "conform SWITCH --dry-run", before: []string{lab33}, port: "rail0/1",
 		as: map[condition]becomes{panicked: unsaid, protected: silent, leased: silent, free: silent}},
-	{command: "measure", lab: "desk", args: "measure --from x --to y -n 1 --warm-ups 0", before: []string{onlyY}, port: "rail0/1", as: whole},
+	{command: "measure", lab: "desk", elsewhere: true, args: "measure --from x --to y -n 1 --warm-ups 0", before: []string{onlyY}, port: "rail0/1", as: whole},
 	{command: "run", lab: "desk", args: "run DIR/x.yaml", files: map[string]string{"x.yaml": matrixExperiment},
 		before: []string{onlyY}, port: "rail0/1", as: map[condition]becomes{panicked: unsaid, protected: unsaid}},
 	{command: "calibrate timing", lab: "desk", args: "calibrate timing --from x --to y -n 8", before: []string{onlyY}, port: "rail0/1", as: whole},
@@ -804,7 +860,7 @@ var movers = []mover{
 	{command: "figure", lab: "desk", args: "figure autoneg -n 1 --sequence x,y --out DIR/f.html", before: []string{onlyY}, port: "rail0/1",
 		as: map[condition]becomes{panicked: unsaid, protected: unsaid, free: untested}},
 	{command: "topology opus", lab: "rails", args: "topology opus EXAMPLES/lab-job.yaml 11 --apply --mode update",
-		before: []string{"--lab DIR/lab.yaml connect ocs1 1>33"}, port: "ocs1/36", model: shutterless, as: map[condition]becomes{protected: unsaid}},
+		before: []string{"--lab DIR/lab.yaml connect ocs1 1>33"}, port: "ocs1/36", model: shutterless, shutters: true, as: map[condition]becomes{protected: unsaid}},
 	{command: "replay-job", lab: "rails", args: "replay-job lab-job --job EXAMPLES/lab-job.yaml --compress 50 --warm-up 0 -n 1 --mode update --revive",
 		before: []string{"--lab DIR/lab.yaml connect ocs1 1>33"}, port: "ocs1/36", as: atOnce},
 	{command: "orchestrate", lab: "rails", args: "orchestrate EXAMPLES/lab-job.yaml --listen 127.0.0.1:0 --mode update --revive --restore",

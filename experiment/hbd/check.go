@@ -101,7 +101,7 @@ func (d *Domain) MayCheck(ctx context.Context, without ...infinitehbd.Node) erro
 		if err != nil {
 			return err
 		}
-		kept, err := sw.Gate().Kept(sw)
+		kept, err := sw.Gate().Kept(ctx, sw)
 		if err != nil {
 			return err
 		}

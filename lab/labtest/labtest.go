@@ -132,7 +132,7 @@ func (a *Authority) Leases(device string) ([]lease.Lease, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, l := range a.leases {
-		if l.Device == device {
+		if device == "" || l.Device == device {
 			leases = append(leases, l)
 		}
 	}

@@ -209,6 +209,17 @@ func (s *Session) send(ctx context.Context, p Preview, all []*share) (move int, 
 			return x.report.Report, failed
 		}
 	}
+	if s.opt.Quicken { // before monitors are set
+		intents, gate, err := s.intents(ctx, all)
+		if err != nil {
+			return 0, nil, err
+		}
+		for _, i := range intents {
+			if err := gate.MayApply(ctx, i); err != nil {
+				return 0, nil, err
+			}
+		}
+	}
 	if len(m.do) > 0 {
 		_, move, unmeasured = s.measure(ctx, m)
 	}
@@ -223,14 +234,12 @@ func (s *Session) send(ctx context.Context, p Preview, all []*share) (move int, 
 	return move, unmeasured, failed
 }
 
-// applyShares sends what was looked at through the gate of the lab, if all is still as it was then.
-func (s *Session) applyShares(ctx context.Context, all []*share) error {
-	var intents []lab.Intent
-	var gate *lab.Gate
+// intents are what was looked at, if all is still as it was then, and the gate of the lab.
+func (s *Session) intents(ctx context.Context, all []*share) (intents []lab.Intent, gate *lab.Gate, err error) {
 	for _, x := range all {
 		sw, err := s.open(ctx, x.Switch)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		gate = sw.Gate()
 		intents = append(intents, lab.Intent{On: sw, Command: x.command, UndoOf: x.Undo,
@@ -240,6 +249,15 @@ func (s *Session) applyShares(ctx context.Context, all []*share) error {
 				}
 				return x.Change, x.still(have)
 			}})
+	}
+	return intents, gate, nil
+}
+
+// applyShares sends what was looked at through the gate of the lab.
+func (s *Session) applyShares(ctx context.Context, all []*share) error {
+	intents, gate, err := s.intents(ctx, all)
+	if err != nil {
+		return err
 	}
 	reports, err := gate.ApplyAll(ctx, intents)
 	for i, x := range all {

@@ -142,7 +142,7 @@ func testAct(t *testing.T, a act, forbids string) (allowed bool) {
 	auth := labtest.Around(lab.Files(dir))
 	open := func(text string) *Session {
 		s := acted(t, text, func(o *Options) {
-			o.StateDir, o.Lab.StateDir, o.Lab.Authority = dir, dir, auth
+			o.StateDir, o.Lab.StateDir, o.Lab.Authority, o.Quicken = dir, dir, auth, true
 			var err error
 			if o.History, err = history.Open(dir); err != nil {
 				t.Fatal(err)

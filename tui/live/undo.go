@@ -103,7 +103,7 @@ func (p deeds) undoable(e history.Entry) bool {
 
 // redoable reports whether an entry is an undo that can be taken back.
 func (p deeds) redoable(e history.Entry) bool {
-	if p.devices[e.Device] == "" || e.UndoOf == 0 || e.UndoneBy != 0 || e.State != history.Done {
+	if p.devices[e.Device] == "" || e.UndoOf == 0 || e.UndoneBy != 0 || e.State != history.Done || len(e.Set) > 0 {
 		return false
 	}
 	of, steps := p.root(e)
@@ -149,7 +149,7 @@ func (p deeds) redo() reversal {
 		}
 	}
 	for _, e := range p.entries {
-		if p.devices[e.Device] != "" && e.UndoOf == 0 && e.State != history.Failed && !p.panics(e) && e.Began.After(r.at) {
+		if p.devices[e.Device] != "" && e.UndoOf == 0 && e.State != history.Failed && len(e.Set) == 0 && !p.panics(e) && e.Began.After(r.at) {
 			return reversal{}
 		}
 	}
