@@ -199,7 +199,9 @@ func (a *alone) End(id int, state history.State, detail history.Result) error {
 func (a *alone) Entries() ([]history.Entry, []history.Problem, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return append([]history.Entry(nil), a.entries...), nil, nil
+	entries := slices.Clone(a.entries)
+	history.Link(entries)
+	return entries, nil, nil
 }
 
 func (a *alone) Leases(string) ([]lease.Lease, error) { return nil, nil }

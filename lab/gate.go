@@ -62,6 +62,8 @@ type Intent struct {
 	Verify  Verify // "" is that of the lab
 	// Restore gives light back that this program took: it goes ahead when the history cannot be written.
 	Restore bool
+	// Operation, if it is not nil, is what the change is part of.
+	Operation *Operation
 	// Wrap, if it is not nil, puts something around the switch for this change: a measurement.
 	Wrap func(ocs.Switch) ocs.Switch
 }
@@ -290,7 +292,11 @@ func (g *Gate) apply(ctx context.Context, o *Opened, i Intent, id int) (Report, 
 	if i.Wrap != nil {
 		sw = i.Wrap(sw)
 	}
-	rec := history.Wrap(g.auth, sw, entry)
+	var book history.Book = g.auth
+	if i.Operation != nil {
+		book = i.Operation
+	}
+	rec := history.Wrap(book, sw, entry)
 	report, err := g.execute(ctx, rec, o, i)
 	if errors.Is(err, history.ErrUnrecorded) && i.Restore && ctx.Err() == nil {
 		unrecorded := err

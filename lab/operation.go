@@ -11,27 +11,27 @@ import (
 	"github.com/ocslab/ocslab/ocs"
 )
 
-// Operation records the changes that are made directly on sessions of a switch as one group of the history. It is for
-// the conformance suite, which tests the driver's own calls: each is guarded and recorded, but not planned or read back.
+// Operation records many changes, of one or several switches, as one group of the history, which one undo takes back. Make
+// it with [Gate.Operation]; it is safe for concurrent use.
 type Operation struct {
 	gate *Gate
-	on   *Opened
 
 	mu    sync.Mutex // guards group
 	group int
 }
 
-// Operation begins an operation on a switch.
-func (g *Gate) Operation(on *Opened) *Operation { return &Operation{gate: g, on: on} }
+// Operation begins an operation. Nothing is recorded before its first change.
+func (g *Gate) Operation() *Operation { return &Operation{gate: g} }
 
-// Session opens one more session with the switch, whose changes are recorded. The caller closes it.
-func (op *Operation) Session(ctx context.Context) (ocs.Switch, error) {
-	sw, err := op.on.again(ctx)
+// Session opens one more session with a switch, for changes that are made directly on it: each is guarded and recorded, but
+// not planned or read back. It is for the conformance suite, which tests the driver's own calls. The caller closes it.
+func (op *Operation) Session(ctx context.Context, on *Opened) (ocs.Switch, error) {
+	sw, err := on.again(ctx)
 	if err != nil {
 		return nil, err
 	}
-	e := op.gate.entry(op.on, Intent{})
-	return history.Wrap(op, op.gate.guardedBy(op.on.at, sw, op), e), nil
+	e := op.gate.entry(on, Intent{})
+	return history.Wrap(op, op.gate.guardedBy(on.at, sw, op), e), nil
 }
 
 // BeginAll records changes as part of the operation.

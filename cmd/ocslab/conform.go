@@ -45,7 +45,8 @@ restarts the matrix; it is refused while any port is protected or leased.`,
 			if err != nil {
 				return err
 			}
-			cfg.Open = gate.Operation(sw).Session
+			op := gate.Operation()
+			cfg.Open = func(ctx context.Context) (ocs.Switch, error) { return op.Session(ctx, sw) }
 			if dry {
 				return a.conformPlan(ctx, cfg)
 			}

@@ -183,7 +183,7 @@ func (d *Domain) light(ctx context.Context, r Ref, path infinitehbd.State, lit f
 		}
 	}
 	// The check looks at the light itself: lanes whose cables are wrong are dark.
-	_, err = sw.Gate().Apply(ctx, lab.Intent{On: sw, Want: ocs.MustMap(ccs...), Policy: ocs.Overwrite, Verify: lab.VerifyTable})
+	_, err = sw.Gate().Apply(ctx, lab.Intent{On: sw, Operation: d.checks, Want: ocs.MustMap(ccs...), Policy: ocs.Overwrite, Verify: lab.VerifyTable})
 	return err
 }
 

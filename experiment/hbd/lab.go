@@ -118,6 +118,7 @@ type Domain struct {
 	line   infinitehbd.Line
 	names  map[infinitehbd.Node][]string
 	cables []infinitehbd.Cable
+	checks *lab.Operation // the changes of checks of cables, of which there are many
 }
 
 // New returns the domain of a line in a lab. The error is that of [infinitehbd.Line.Check], or matches ErrLab and names
@@ -127,7 +128,7 @@ func New(l *lab.Lab, line infinitehbd.Line) (*Domain, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Domain{lab: l, line: line, names: namesOf(line), cables: cables}
+	d := &Domain{lab: l, line: line, names: namesOf(line), cables: cables, checks: l.Gate().Operation()}
 	for _, n := range line.Order {
 		for i, name := range d.names[n] {
 			if _, there := l.File.Switch(name); !there {

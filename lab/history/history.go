@@ -262,7 +262,7 @@ func (l *Log) checkUndoLocked(e Entry) error {
 		return fmt.Errorf("undo %d: %w", e.UndoOf, ErrUnknownID)
 	}
 	all := slices.Clone(l.entries)
-	link(all)
+	Link(all)
 	switch target := all[i]; {
 	case target.UndoneBy != 0:
 		return fmt.Errorf("undo %d: %w by %d", e.UndoOf, ErrUndone, target.UndoneBy)
@@ -302,7 +302,7 @@ func (l *Log) Entries() ([]Entry, []Problem, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	link(entries)
+	Link(entries)
 	return entries, problems, nil
 }
 
@@ -327,9 +327,9 @@ func find(entries []Entry, id int) (int, bool) {
 	return slices.BinarySearchFunc(entries, id, func(e Entry, id int) int { return cmp.Compare(e.ID, id) })
 }
 
-// link fills in UndoneBy. What undoes an entry is newer than it: going back
+// Link fills in UndoneBy. What undoes an entry is newer than it: going back
 // from the newest, whether an undo still counts is known when it is reached.
-func link(entries []Entry) {
+func Link(entries []Entry) {
 	for _, e := range slices.Backward(entries) {
 		if e.UndoOf == 0 || e.State != Done || e.UndoneBy != 0 {
 			continue
