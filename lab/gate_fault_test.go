@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -117,9 +118,12 @@ func TestGate_FileFaults(t *testing.T) {
 					}
 				}
 				was := p.text(t)
+				var mu sync.Mutex // two switches are changed at once
 				calls, failed := 0, ""
 				broken := errors.New("input/output error")
 				restore := statedir.Inject(func(op, path string) error {
+					mu.Lock()
+					defer mu.Unlock()
 					if calls++; calls == n {
 						failed = op + " " + filepath.Base(path)
 						return broken

@@ -319,8 +319,9 @@ func rails(t *testing.T, opt lab.Options, faults map[string]emulator.Fault) (*la
 func TestGate_ReplyLost(t *testing.T) {
 	for _, kind := range []emulator.FaultKind{emulator.FaultHang, emulator.FaultClose, emulator.FaultTag, emulator.FaultFlood} {
 		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
 			auth := labtest.Around(lab.Files(t.TempDir()))
-			l, emulated := rails(t, lab.Options{Authority: auth, Timeout: 300 * time.Millisecond},
+			l, emulated := rails(t, lab.Options{Authority: auth, Timeout: 2 * time.Second},
 				map[string]emulator.Fault{"a": {Kind: kind, Verb: "ENT-PATCH", Times: 1}})
 			r, err := l.Gate().Apply(t.Context(), lab.Intent{Switch: "a", Want: parseMap(t, "1>34"), Policy: ocs.Safe})
 			var of *ocs.OpError
@@ -345,8 +346,9 @@ func TestGate_ReplyLost(t *testing.T) {
 func TestGate_ApplyAll_ReplyLost(t *testing.T) {
 	for _, kind := range []emulator.FaultKind{emulator.FaultHang, emulator.FaultClose, emulator.FaultLose} {
 		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
 			auth := labtest.Around(nil)
-			l, emulated := rails(t, lab.Options{Authority: auth, Timeout: 300 * time.Millisecond},
+			l, emulated := rails(t, lab.Options{Authority: auth, Timeout: 2 * time.Second},
 				map[string]emulator.Fault{"b": {Kind: kind, Verb: "ENT-PATCH", Times: 1}})
 			intents := []lab.Intent{{Switch: "a", Want: parseMap(t, "1>34"), Policy: ocs.Safe}, {Switch: "b", Want: parseMap(t, "1>34"), Policy: ocs.Safe}}
 			reports, err := l.Gate().ApplyAll(t.Context(), intents)
@@ -458,7 +460,7 @@ func (p *panicking) Panics() ([]panics.Call, error) {
 // Ensure that a change that lost the race with a panic is taken back although its session broke.
 func TestGate_Panic_SessionLost(t *testing.T) {
 	auth := &panicking{Authority: labtest.Around(nil)}
-	l, emulated := rails(t, lab.Options{Authority: auth, Timeout: 300 * time.Millisecond},
+	l, emulated := rails(t, lab.Options{Authority: auth, Timeout: 2 * time.Second},
 		map[string]emulator.Fault{"a": {Kind: emulator.FaultClose, Verb: "ENT-PATCH", Times: 1}})
 	auth.device = emulated["a"].URL()
 	_, err := l.Gate().Apply(t.Context(), lab.Intent{Switch: "a", Want: parseMap(t, "1>34"), Policy: ocs.Safe})
