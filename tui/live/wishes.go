@@ -181,11 +181,14 @@ func (r *resolved) restore(f *lab.File, w Wish) error {
 // takes back undos.
 func takeBack(w Wish, title string, entries []history.Entry, names map[string]string) resolved {
 	r := resolved{wish: w, title: title}
+	device := map[int]string{} // of each entry
 	for _, e := range entries {
+		device[e.ID] = e.Device
+	}
+	for _, i := range lab.Undo(entries, entries[0]) {
 		r.tasks = append(r.tasks, task{
-			sw: names[e.Device], undo: e.ID, away: true,
-			plan: func(have ocs.Map) (ocs.Change, error) { return ocs.PlanUndo(have, e.Change) },
-			cli:  func(ocs.Change) words { return words{"undo", strconv.Itoa(e.ID)} },
+			sw: names[device[i.UndoOf]], undo: i.UndoOf, away: true, plan: i.Plan,
+			cli: func(ocs.Change) words { return words{"undo", strconv.Itoa(i.UndoOf)} },
 		})
 	}
 	slices.SortFunc(r.tasks, func(a, b task) int { return strings.Compare(a.sw, b.sw) })
