@@ -636,7 +636,7 @@ func testCells(t *testing.T, m mover, c condition, sum *tally) {
 	ways := w.ways(m)
 	as := m.as[c]
 	if c == behind {
-		as = dark
+		as, ways = dark, ways[:1] // each time the gate waits for light that does not come
 	}
 	if c == free {
 		ways = ways[:1]
@@ -698,7 +698,8 @@ func testCells(t *testing.T, m mover, c condition, sum *tally) {
 				}
 			}
 		case allowed:
-			if code != exitDone && n == 0 {
+			// A machine that is too busy to measure is exit code 5: the change took place all the same.
+			if n == 0 && code != exitDone && (c != free || code != exitVerify) {
 				fail("exit code %d, want 0", code)
 			}
 			if n == 0 && len(changes) == 0 { // what is taken away is gone the second time
