@@ -97,12 +97,14 @@ func (g *Gate) look(ctx context.Context, o *Opened, i Intent, r ocs.Report) ([]L
 		if !readLights(ctx, meter, lights) {
 			return lights, nil
 		}
-		waits := slices.ContainsFunc(lights, func(l Light) bool { return l.State == LightDark })
-		if !waits || time.Now().After(end) || !pause(ctx, lightPause) {
+		dark := func(l Light) bool { return l.State == LightDark }
+		if slices.ContainsFunc(lights, dark) {
+			shut(ctx, o, lights)
+		}
+		if !slices.ContainsFunc(lights, dark) || time.Now().After(end) || !pause(ctx, lightPause) {
 			break
 		}
 	}
-	shut(ctx, o, lights)
 	var dark []Light
 	for _, l := range lights {
 		if l.State == LightDark && l.In != nil {
