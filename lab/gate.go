@@ -189,7 +189,7 @@ func (g *Gate) Lock(ctx context.Context, o *Opened) (unlock func(), err error) {
 	return g.lock(ctx, o.at)
 }
 
-// planned returns the change that an intent comes to now; nothing is sent that changes anything.
+// preview returns the change that an intent comes to now. It sends nothing that changes anything.
 func (i Intent) preview(ctx context.Context, o *Opened) (ocs.Report, error) {
 	id, err := o.Identify(ctx)
 	if err != nil {

@@ -22,8 +22,6 @@ var (
 	// ErrInterlock: a rule of the lab forbids to touch the port. Nothing was
 	// changed.
 	ErrInterlock = errors.New("port is protected")
-	// ErrLeaseLost: the right to move the port has ended.
-	ErrLeaseLost = errors.New("lease lost")
 	// ErrNotSupported: the device or the driver cannot do this.
 	ErrNotSupported = errors.New("not supported")
 	// ErrPort: the device has no such port, or not in that role. Nothing was

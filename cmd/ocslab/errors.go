@@ -67,7 +67,7 @@ func exitCode(err error) int {
 		errors.Is(err, lab.ErrUnknown), errors.Is(err, firmwarenotes.ErrUnknown), errors.Is(err, ocs.ErrPort), errors.Is(err, runs.ErrUnknown),
 		errors.Is(err, replay.ErrOptions), errors.Is(err, controller.ErrOptions):
 		return exitUsage
-	case errors.Is(err, ocs.ErrConflict), errors.Is(err, ocs.ErrInterlock), errors.Is(err, ocs.ErrLeaseLost), errors.Is(err, runs.ErrBusy),
+	case errors.Is(err, ocs.ErrConflict), errors.Is(err, ocs.ErrInterlock), errors.Is(err, runs.ErrBusy),
 		errors.Is(err, panics.ErrInForce), errors.Is(err, shim.ErrRefused), errors.Is(err, shim.ErrStale):
 		return exitRefused
 	case errors.Is(err, ocs.ErrVerify), errors.Is(err, blackout.ErrContradiction), errors.Is(err, mzi.ErrVerification), errors.Is(err, watch.ErrIncomplete), errors.Is(err, errLimit),

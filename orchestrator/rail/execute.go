@@ -271,7 +271,7 @@ func codeOf(err error) proto.Code {
 	switch {
 	case errors.Is(err, ocs.ErrVerify):
 		return proto.Verify
-	case errors.Is(err, ocs.ErrConflict), errors.Is(err, ocs.ErrInterlock), errors.Is(err, ocs.ErrDenied), errors.Is(err, ocs.ErrLeaseLost):
+	case errors.Is(err, ocs.ErrConflict), errors.Is(err, ocs.ErrInterlock), errors.Is(err, ocs.ErrDenied):
 		return proto.Conflict
 	case errors.Is(err, ocs.ErrPort):
 		return proto.Bad

@@ -78,7 +78,7 @@ func timedOut(err error) bool {
 
 // refusal returns what kind of refusal of the device err is, or nil.
 func refusal(err error) error {
-	for _, kind := range []error{ocs.ErrConflict, ocs.ErrNotConnected, ocs.ErrInterlock, ocs.ErrPort, ocs.ErrNotSupported, ocs.ErrLeaseLost, ocs.ErrDenied} {
+	for _, kind := range []error{ocs.ErrConflict, ocs.ErrNotConnected, ocs.ErrInterlock, ocs.ErrPort, ocs.ErrNotSupported, ocs.ErrDenied} {
 		if errors.Is(err, kind) {
 			return kind
 		}
