@@ -120,7 +120,7 @@ func (a *app) printRun(r *runs.Run, x *analysis.Analysis) {
 }
 
 // printEnd prints how far a run is, and returns errLimit if it did not keep a limit, and
-// experiment.ErrBusy if the machine was too busy for more than 1 % of it.
+// experiment.ErrBusy if the machine was too busy for more than 1 % of it, and experiment.ErrDark if circuits stayed dark.
 func (a *app) printEnd(r *runs.Run, x *analysis.Analysis) error {
 	s := runSummary{
 		Kind: "run-summary", Run: r.Meta.ID, Name: r.Meta.Name, State: r.State, Points: len(r.Done), Planned: planned(r),
@@ -150,6 +150,9 @@ func (a *app) printEnd(r *runs.Run, x *analysis.Analysis) error {
 	err := experiment.CheckBusy(len(x.Busy), x.Measured)
 	if len(failed) > 0 {
 		err = errors.Join(fmt.Errorf("%w: %s", errLimit, strings.Join(failed, "; ")), err)
+	}
+	if len(x.Dark) > 0 {
+		err = errors.Join(err, &experiment.DarkError{Ports: x.Dark})
 	}
 	return err
 }

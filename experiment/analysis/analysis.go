@@ -18,6 +18,7 @@ type Analysis struct {
 	// Accuracy, since the machine was too busy; Measured is how many there are with them.
 	Busy       []Busy
 	Measured   int
+	Dark       []string // ports that stayed dark though their circuit has input light, each once
 	Violations []timeline.Violation
 	Conflicts  []timeline.Conflict // between sources, found in the marks as stored
 	// Accuracy is how far the marks are from the truth, of emulated labs.

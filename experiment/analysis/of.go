@@ -20,6 +20,13 @@ func Of(r *runs.Run) *Analysis {
 	for _, rec := range s.recs[disturbed] {
 		a.Busy = append(a.Busy, Busy{rec.Number, rec.Busy})
 	}
+	for _, rec := range r.Reconfigurations {
+		for _, p := range rec.Dark {
+			if !slices.Contains(a.Dark, p) {
+				a.Dark = append(a.Dark, p)
+			}
+		}
+	}
 	conditions := s.conditions()
 	found := make([]*measured, len(conditions))
 	a.Conditions = make([]Condition, len(conditions))

@@ -134,7 +134,7 @@ func (s *session) reconfigure(ctx context.Context, c *plan.Condition, to int, r 
 			r.Removed[name], r.Added[name] = report.Change.Remove, report.Change.Add
 		}
 	}
-	r.Held, r.Unresolved, r.Readings, r.Busy = mv.Held, mv.Unresolved, mv.Readings, mv.Busy
+	r.Held, r.Unresolved, r.Readings, r.Busy, r.Dark = mv.Held, mv.Unresolved, mv.Readings, mv.Busy, mv.Dark
 	marks, conflicts := timeline.Merge(mv.Marks)
 	r.PatienceNS = int64(patience(r.MonoNS, took, marks, mv.Expected))
 	return s.record(r, mv, marks, conflicts, s.bench.Truth(r.Number))

@@ -178,6 +178,7 @@ type Reconfiguration struct {
 	Readings   int      `json:"readings"`             // of power monitors
 	PatienceNS int64    `json:"patience_ns"`          // how long was waited for what did not come
 	Busy       []string `json:"busy,omitempty"`       // why it cannot be trusted: the machine was too busy
+	Dark       []string `json:"dark,omitempty"`       // ports, "rail0/37", that stayed dark though their circuit has input light
 }
 
 // Sample is one reading of a power monitor. Of a long row of equal readings the first
