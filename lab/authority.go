@@ -125,7 +125,7 @@ func (f *files) Lock(ctx context.Context, device, identity string) (func(), erro
 	return f.in.lock(ctx, device, identity, func(ctx context.Context) (func(), error) {
 		path := lockPath(f.dir, identity)
 		if err := statedir.Make(filepath.Dir(path)); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("state directory: %w; --state-dir DIR names another one", err)
 		}
 		return statedir.Lock(ctx, path)
 	})

@@ -360,7 +360,7 @@ func (a *app) names(args []string) ([]string, error) {
 }
 
 func (a *app) stateDir() (string, error) {
-	return statedir.Dir(a.set.StateDir)
+	return statedir.Path(a.set.StateDir)
 }
 
 // history opens the record of changes.

@@ -1,7 +1,7 @@
 // Package statedir keeps small files that must survive: the process killed in
 // the middle of a write, several processes at once, the power lost.
 //
-//   - [Dir] and [Make] give the directory such files are in.
+//   - [Path] and [Make] give the directory such files are in.
 //   - [WriteFile] replaces a whole file or leaves the old one.
 //   - [Lock] lets one process at a time do more than that. The kernel frees
 //     the lock when its holder dies, however it dies. [RLock] is for readers.

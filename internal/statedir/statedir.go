@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 )
 
-// Dir returns the directory for the state of ocslab as an absolute path, and
-// creates it, for the user alone, if it is not there. It is override, or if
+// Path returns the directory for the state of ocslab as an absolute path: override, or if
 // that is empty $XDG_STATE_HOME/ocslab, or ~/.local/state/ocslab. As the XDG
-// base directory specification says, a relative $XDG_STATE_HOME is ignored.
-func Dir(override string) (string, error) {
+// base directory specification says, a relative $XDG_STATE_HOME is ignored. Whoever writes
+// there makes it first, see [Make]: reading needs no right to.
+func Path(override string) (string, error) {
 	dir := override
 	if dir == "" {
 		base := os.Getenv("XDG_STATE_HOME")
@@ -27,9 +27,6 @@ func Dir(override string) (string, error) {
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return "", fmt.Errorf("state directory: %w", err)
-	}
-	if err := Make(dir); err != nil {
 		return "", fmt.Errorf("state directory: %w", err)
 	}
 	return dir, nil

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestDir(t *testing.T) {
+func TestPath(t *testing.T) {
 	root := t.TempDir()
 	t.Chdir(root)
 	home := filepath.Join(root, "home")
@@ -51,13 +51,19 @@ func TestDir(t *testing.T) {
 			t.Setenv("HOME", home)
 			t.Setenv("USERPROFILE", home)
 			t.Setenv("XDG_STATE_HOME", tt.xdg)
-			got, err := statedir.Dir(tt.override)
+			got, err := statedir.Path(tt.override)
 			if err != nil || got != tt.want {
-				t.Fatalf("Dir(%q)=%q, %v, want %q", tt.override, got, err, tt.want)
+				t.Fatalf("Path(%q)=%q, %v, want %q", tt.override, got, err, tt.want)
+			}
+			if _, err := os.Stat(got); err == nil && tt.name != "Home" { // which is that of the one before
+				t.Fatal("naming the directory has made it")
+			}
+			if err := statedir.Make(got); err != nil {
+				t.Fatal(err)
 			}
 			info, err := os.Stat(got)
 			if err != nil || !info.IsDir() {
-				t.Fatalf("Dir was not created: %v, %v", info, err)
+				t.Fatalf("Make did not make it: %v, %v", info, err)
 			}
 			if got, want := info.Mode().Perm(), fs.FileMode(0o700); got != want && runtime.GOOS != "windows" {
 				t.Errorf("mode=%o, want %o", got, want)
@@ -68,8 +74,8 @@ func TestDir(t *testing.T) {
 		for _, name := range []string{"HOME", "USERPROFILE", "XDG_STATE_HOME", "home"} {
 			t.Setenv(name, "")
 		}
-		if got, err := statedir.Dir(""); err == nil {
-			t.Fatalf("Dir=%q, want an error", got)
+		if got, err := statedir.Path(""); err == nil {
+			t.Fatalf("Path=%q, want an error", got)
 		}
 	})
 	t.Run("FileInTheWay", func(t *testing.T) {
@@ -78,8 +84,8 @@ func TestDir(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, dir := range []string{path, filepath.Join(path, "below")} {
-			if _, err := statedir.Dir(dir); err == nil || !strings.Contains(err.Error(), "directory") {
-				t.Errorf("Dir(%q): %v, want an error about a directory", dir, err)
+			if err := statedir.Make(dir); err == nil || !strings.Contains(err.Error(), "directory") {
+				t.Errorf("Make(%q): %v, want an error about a directory", dir, err)
 			}
 		}
 	})
