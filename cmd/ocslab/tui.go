@@ -124,7 +124,7 @@ func (a *app) tui(ctx context.Context, flags *tuiFlags, f *lab.File) (err error)
 	}
 	opt.Trace = nil  // the log shows it
 	opt.Offer = true // the commands it shows work beside it
-	state := opt.StateDir
+	state, runs := opt.StateDir, opt.StateDir
 	if fresh {
 		// What it does is nothing that ocslab undo could take back later.
 		opt.StateDir = ""
@@ -136,6 +136,7 @@ func (a *app) tui(ctx context.Context, flags *tuiFlags, f *lab.File) (err error)
 		if a.log, err = history.Open(dir); err != nil {
 			return err
 		}
+		state = dir
 	}
 	log, err := a.history()
 	if err != nil {
@@ -143,7 +144,7 @@ func (a *app) tui(ctx context.Context, flags *tuiFlags, f *lab.File) (err error)
 	}
 	v, revision := version()
 	s, err := live.Open(ctx, live.Options{
-		File: f, Lab: opt, History: log, StateDir: state, ReadOnly: flags.readOnly,
+		File: f, Lab: opt, History: log, StateDir: state, Runs: runs, ReadOnly: flags.readOnly,
 		Fabric:  lab.FabricOptions{Firmware: flags.firmware, Rung: rung},
 		Quicken: flags.quicken && !flags.readOnly, Traffic: flags.traffic && !flags.readOnly,
 		Version: v, Revision: revision,

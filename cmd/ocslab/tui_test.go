@@ -363,7 +363,7 @@ func TestTUI_Beside(t *testing.T) {
 	s.want(`do nothing \]`, `- 1>34`)
 	s.accept()
 	s.want(`0 circuits`)
-	if text := other("history"); !strings.Contains(text, "undone by 2") {
+	if text := other("history"); !strings.Contains(text, "undone by 3") {
 		t.Errorf("the history is\n%s", text)
 	}
 	s.keys("q")

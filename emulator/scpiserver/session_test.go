@@ -226,9 +226,11 @@ func TestSharedErrors(t *testing.T) {
 		a, b := dial(t, s), dial(t, s)
 		a.Send("FOO\n")
 		a.Send("BAR\n")
+		synctest.Wait() // the server has them
 		b.want("*ESR?;*STB?;:SYST:ERR?\n", "0;20;-113, \"Undefined header;FOO\"\r\n")
 		a.want("*ESR?;:SYST:ERR?;ERR?\n", "32;-113, \"Undefined header;BAR\";0, \"No error\"\r\n")
 		a.Send("FOO;*CLS\n")
+		synctest.Wait()
 		b.want(":SYST:ERR:COUN?\n", "0\r\n")
 	})
 }

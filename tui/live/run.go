@@ -304,7 +304,7 @@ func (s *Session) Resume(ctx context.Context, id string) error {
 	if s.readOnly() {
 		return ErrReadOnly
 	}
-	store, err := runs.Open(s.opt.StateDir)
+	store, err := runs.Open(s.opt.Runs)
 	if err != nil {
 		return err
 	}
@@ -411,7 +411,7 @@ func (s *Session) release(a *active) {
 
 // prepare takes the switches and has a run made.
 func (s *Session) prepare(ctx context.Context, make func(context.Context, execution.Options) (*execution.Execution, error)) (*execution.Execution, error) {
-	store, err := runs.Open(s.opt.StateDir)
+	store, err := runs.Open(s.opt.Runs)
 	if err != nil {
 		return nil, err
 	}
@@ -624,7 +624,7 @@ func (s *Session) over(by string, err error) {
 // Past loads a run that is kept, by its ID or a part of it, with its analysis. Of one that is
 // under way, here or in another process, it has what is finished.
 func (s *Session) Past(ctx context.Context, id string) (*Run, error) {
-	store, err := runs.Open(s.opt.StateDir)
+	store, err := runs.Open(s.opt.Runs)
 	if err != nil {
 		return nil, err
 	}
@@ -767,7 +767,7 @@ func (s *Session) endRun() {
 // keepRuns keeps the list of runs true until the session ends. It is not read while a run is
 // measured here: the disk is the run's then.
 func (s *Session) keepRuns() {
-	if s.opt.StateDir == "" {
+	if s.opt.Runs == "" {
 		return
 	}
 	tick := time.NewTicker(listEvery)
@@ -791,7 +791,7 @@ func (s *Session) keepRuns() {
 // listRuns reads the list of runs. When that fails, the list stays as it was: it is tried
 // again, and whatever is done with a run says what is wrong.
 func (s *Session) listRuns() {
-	store, err := runs.Open(s.opt.StateDir)
+	store, err := runs.Open(s.opt.Runs)
 	if err != nil {
 		return
 	}

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,8 @@ type Options struct {
 	File     *lab.File
 	Lab      lab.Options
 	History  *history.Log
-	StateDir string // where runs are kept, and panics are remembered
+	StateDir string // where history, leases and panics are
+	Runs     string // where runs are kept; "" is StateDir
 
 	// ReadOnly makes every method that could change something return ErrReadOnly.
 	ReadOnly bool
@@ -127,6 +129,7 @@ func Open(ctx context.Context, opt Options) (*Session, error) {
 
 // newSession returns a Session that has nothing open yet.
 func newSession(opt Options) *Session {
+	opt.Runs = cmp.Or(opt.Runs, opt.StateDir)
 	if opt.Lab.Authority == nil && opt.StateDir != "" {
 		opt.Lab.Authority = lab.Files(opt.StateDir)
 	}
