@@ -20,7 +20,7 @@ import (
 )
 
 // Authority holds what all users of a device must agree on: who changes it now, what was changed, whose ports
-// it has, and whether a panic keeps it dark. The gate asks nobody else. [Files] is the one for programs on one
+// it has, and whether a panic keeps it dark. The gate asks nothing else. [Files] is the one for programs on one
 // machine; a lab server is to be another.
 //
 // Implementations are safe for concurrent use by several goroutines and programs.
@@ -161,7 +161,7 @@ func (f *files) Held(name string) (bool, error) {
 	return !free && err == nil, err
 }
 
-// Alone returns an Authority that keeps everything in memory, for a program whose devices nobody else can reach.
+// Alone returns an Authority that keeps everything in memory, for a program whose devices no other program can reach.
 func Alone() Authority { return &alone{} }
 
 type alone struct {

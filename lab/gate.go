@@ -552,7 +552,7 @@ func (b *batch) commit(ctx context.Context) error {
 	read, together := ocs.NewRendezvous(len(b.intents)), ocs.NewRendezvous(len(b.intents))
 	for i, x := range b.intents {
 		planned := b.reports[i].Change
-		if b.ids[i] != 0 { // an empty change only looks at what is there
+		if b.ids[i] != 0 { // an empty change only looks at the circuits
 			x.Plan = func(have ocs.Map) (ocs.Change, error) { return planned, b.reports[i].still(have) }
 		}
 		wait.Go(func() {

@@ -138,7 +138,7 @@ func (g *Gate) Permits(ctx context.Context, o *Opened, have ocs.Map, c ocs.Chang
 	return (&guard{at: o.at, gate: g}).permitOn(ctx, c, func() (ocs.Map, error) { return have, nil })
 }
 
-// kept are the ports that nobody here may touch now, and why.
+// kept are the ports that this program may not touch now, and why.
 func (g *guard) kept(ctx context.Context) (map[ocs.Port]error, error) {
 	kept := map[ocs.Port]error{}
 	for _, p := range g.at.protected {

@@ -69,8 +69,8 @@ type pending struct {
 	call   panics.Call
 	saved  int           // the Rev that was written last
 	err    error         // of that
-	change chan struct{} // closed, and made anew, whenever one of the above changes
-	stuck  bool          // nobody waits for the disk any more
+	change chan struct{} // closed and replaced whenever one of the above changes
+	stuck  bool          // the disk is no longer waited for
 
 	others chan struct{} // closed when known is known
 	known  []panics.Call // the panics that were in force before
@@ -316,7 +316,7 @@ func (b *Blackout) remove(ctx context.Context, p *pending, sw ocs.Switch, r *Res
 			c.Changes = append(slices.Clone(c.Changes), r.ID)
 		}
 		if report.ReadBack {
-			d.Removed = d.Removed.Minus(report.After) // what is there still was not removed
+			d.Removed = d.Removed.Minus(report.After) // what is still held was not removed
 		}
 	})
 	if unrecorded != nil {
@@ -383,7 +383,7 @@ func (b *Blackout) stayDark(ctx context.Context, p *pending, now seen, r *Result
 		return nil
 	}
 	if !errors.Is(busy, context.DeadlineExceeded) {
-		busy = nil // no lock can be had here: nobody else has one either
+		busy = nil // no lock can be had here, so no other program has one either
 	}
 	own := b.opt.File.OwnPorts(r.Switch)
 	if now.geometry == (ocs.Geometry{}) { // it was not asked in time
