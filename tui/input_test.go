@@ -71,8 +71,11 @@ func newTypist(t *testing.T) *typist {
 	return y
 }
 
-// last is a release of the mouse that ends what is to be turned into messages.
-var last = tea.MouseMsg{X: 6, Y: 6, Action: tea.MouseActionRelease, Button: tea.MouseButtonLeft}
+// isLast reports whether a message is the release of the mouse that ends what is to be turned into messages.
+func isLast(msg tea.Msg) bool {
+	m, ok := msg.(tea.MouseMsg)
+	return ok && m.X == 6 && m.Y == 6 && m.Action == tea.MouseActionRelease
+}
 
 // messages are those of reads.
 func (y *typist) messages(reads ...string) []tea.Msg {
@@ -83,7 +86,7 @@ func (y *typist) messages(reads ...string) []tea.Msg {
 	}()
 	var msgs []tea.Msg
 	for {
-		if msg := <-y.msgs; msg == tea.Msg(last) {
+		if msg := <-y.msgs; isLast(msg) {
 			return msgs[:len(msgs)-1] // without its mark
 		} else {
 			msgs = append(msgs, msg)
