@@ -222,7 +222,8 @@ func testAct(t *testing.T, a act, forbids string) (allowed bool) {
 	if len(told) > 0 {
 		t.Errorf("the device says %q", told)
 	}
-	if prepared == nil && len(entries) == 0 {
+	whole := a.run != "" && forbids == "panic" // refused before it plans a change
+	if prepared == nil && len(entries) == 0 && !whole {
 		t.Error("the history does not say who was refused")
 	}
 	for _, e := range entries {
